@@ -1,0 +1,51 @@
+# Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
+.PHONY: demo test check bench lock clean
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+demo: $(VENV)/base  ## a vote over the sampled answers in examples/, explained
+	@$(BIN)/distrivote vote examples/answers.jsonl
+	@$(BIN)/distrivote vote examples/answers.jsonl --explain bridge
+
+test: check  ## what CI runs: the checks and all fast tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev  ## lint, types, import order
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_architecture.py
+
+bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
+	$(MATH_THREADS) $(BIN)/python bench/voting.py
+
+lock: $(VENV)/dev  ## pin the newest versions again
+	$(PIP) install uv
+	$(BIN)/uv pip compile pyproject.toml --upgrade $(LOCK) -o requirements/base.txt
+	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --all-extras --upgrade $(LOCK) \
+		-c requirements/base.txt -o requirements/dev.txt
+LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+
+$(VENV)/python-ready:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "distrivote needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/base: $(VENV)/python-ready requirements/base.txt pyproject.toml
+	@echo "setting up $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/base.txt
+	@$(PIP) install --no-deps --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/base requirements/dev.txt
+	@echo "setting up what the checks need ..."
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,69 @@
+"""Ask a language model the same question N times and believe the right answer."""
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distrivote.errors import DistrivoteError, InputError, MissingPackageError, UnknownNameError
+    from distrivote.solve import from_openai, from_vllm
+    from distrivote.trajectory import Trajectory
+    from distrivote.voting.ballot import Ballot, Outcome, Split, Tally
+    from distrivote.voting.methods import METHODS, parse_method
+    from distrivote.voting.pipeline import Pipeline
+    from distrivote.voting.vote import elect, vote, vote_batch
+
+_HOMES = {
+    "METHODS": "voting.methods",
+    "Ballot": "voting.ballot",
+    "DistrivoteError": "errors",
+    "InputError": "errors",
+    "MissingPackageError": "errors",
+    "Outcome": "voting.ballot",
+    "Pipeline": "voting.pipeline",
+    "Split": "voting.ballot",
+    "Tally": "voting.ballot",
+    "Trajectory": "trajectory",
+    "UnknownNameError": "errors",
+    "elect": "voting.vote",
+    "from_openai": "solve",
+    "from_vllm": "solve",
+    "parse_method": "voting.methods",
+    "vote": "voting.vote",
+    "vote_batch": "voting.vote",
+}
+
+__all__ = [
+    "METHODS",
+    "Ballot",
+    "DistrivoteError",
+    "InputError",
+    "MissingPackageError",
+    "Outcome",
+    "Pipeline",
+    "Split",
+    "Tally",
+    "Trajectory",
+    "UnknownNameError",
+    "elect",
+    "from_openai",
+    "from_vllm",
+    "parse_method",
+    "vote",
+    "vote_batch",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'distrivote' has no attribute {name!r}")
+    value = getattr(import_module(f"distrivote.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+# In a program everything is loaded at once, so that the first vote is as fast as the next. The command
+# answers --help before NumPy is in memory (it takes half of the time), so there names load on use.
+if not getattr(sys, "argv", [""])[0].endswith(("/distrivote", "\\distrivote.exe")):
+    for _name in __all__:
+        __getattr__(_name)

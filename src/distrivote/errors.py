@@ -1,0 +1,45 @@
+"""Every error that distrivote raises on purpose.
+
+    DistrivoteError
+    ├── InputError            what the caller handed in can't be used (also a ValueError); exit code 2
+    │   └── UnknownNameError  a method or option that does not exist; lists the nearest names
+    └── MissingPackageError   an optional package is not installed; names the extra (also an ImportError)
+
+A message is one sentence that says what came, where, and what to do next. Mistakes in our own code
+are not in this tree: they pass through as they are.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DistrivoteError(Exception):
+    """The root: catch it to catch everything that distrivote raises on purpose."""
+
+    exit_code = 1
+
+
+class InputError(DistrivoteError, ValueError):
+    """What the caller handed in can't be used."""
+
+    exit_code = 2
+
+
+class UnknownNameError(InputError):
+    """A name that does not exist; the message lists the nearest ones that do."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = list(known)
+        nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
+        super().__init__(f"unknown {kind} {name!r}: did you mean {', '.join(nearest)}?")
+
+
+class MissingPackageError(DistrivoteError, ImportError):
+    """An optional package is not installed; the message names the extra that brings it."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {package}, which is not installed: pip install 'distrivote[{extra}]'"
+        )

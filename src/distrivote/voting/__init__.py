@@ -1,0 +1,1 @@
+"""From a ballot to a tally: filters, rejection and votes, composed into methods."""

@@ -1,0 +1,217 @@
+"""What is voted on, and what comes out.
+
+A `Ballot` is one question's pool: an answer class and a confidence per trajectory. A `Tally` is what
+one method made of it: the answer, the score of every answer, and what happened on the way there.
+Neither knows how a vote works.
+
+Missing is explicit: no answer is None (class -1), no confidence is NaN. Higher confidence means surer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from distrivote.errors import InputError
+
+Answer: TypeAlias = Hashable
+"""An answer's label. Equal labels are one answer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ballot:
+    """One pool of trajectories: who answered what, and how surely.
+
+    >>> ballot = Ballot.of(["42", "41", "42", None], [15.2, 13.9, 14.8, None])
+    >>> ballot.classes.tolist(), ballot.labels
+    ([0, 1, 0, -1], ('42', '41'))
+    """
+
+    classes: npt.NDArray[np.int64]
+    """(n_trajectories,) The answer class of each trajectory, -1 for none."""
+
+    confidences: npt.NDArray[np.float64]
+    """(n_trajectories,) Positive, NaN where there is none."""
+
+    labels: tuple[Answer, ...]
+    """The answer that each class stands for, in the order in which they were first seen."""
+
+    notes: tuple[str, ...] = ()
+    """What whoever made the ballot has to say about it, a sentence each."""
+
+    @classmethod
+    def of(
+        cls,
+        answers: Iterable[Answer | None],
+        confidences: Iterable[float | None] | None = None,
+        notes: Sequence[str] = (),
+    ) -> Self:
+        """Build a ballot from answers and confidences in the same order.
+
+        None, NaN and blank strings are no answer. Confidences must be positive and finite; None and
+        NaN are missing.
+        """
+        answers = list(answers)
+        classes, labels = _classes(answers)
+        return cls(classes, _confidences(confidences, len(answers)), labels, tuple(notes))
+
+
+def _classes(answers: Sequence[Answer | None]) -> tuple[npt.NDArray[np.int64], tuple[Answer, ...]]:
+    """Number the answers in the order in which they are first seen."""
+    numbers: dict[Answer, int] = {}
+    classes = np.full(len(answers), -1, dtype=np.int64)
+    for index, answer in enumerate(answers):
+        if answer is None or answer != answer or (isinstance(answer, str) and not answer.strip()):
+            continue
+        try:
+            classes[index] = numbers.setdefault(answer, len(numbers))
+        except TypeError:
+            raise InputError(
+                f"answer {index} is a {type(answer).__name__}, which can't be compared as one value:"
+                " hand in strings or numbers"
+            ) from None
+    return classes, tuple(numbers)
+
+
+def _confidences(values: Iterable[float | None] | None, n: int) -> npt.NDArray[np.float64]:
+    """Return the confidences as checked floats, NaN where missing."""
+    if values is None:
+        return np.full(n, np.nan)
+    items = list(values)
+    if len(items) != n:
+        raise InputError(f"{n} answers but {len(items)} confidences: hand in one confidence per answer")
+    try:
+        confidences = np.array([np.nan if v is None else v for v in items], dtype=np.float64)
+    except (TypeError, ValueError):
+        index, value = next((i, v) for i, v in enumerate(items) if not _is_number(v))
+        raise InputError(
+            f"confidence {index} is {value!r}: hand in a positive number, or None where there is none"
+        ) from None
+    check_confidences(confidences)
+    return confidences
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return value is None
+    return True
+
+
+def check_confidences(
+    confidences: npt.NDArray[np.float64], place: Callable[[int], str] = "confidence {}".format
+) -> None:
+    """Raise InputError at the first value that is zero, negative or infinite; NaN is missing.
+
+    `place` says where a value of the flat array came from.
+    """
+    bad = ~(np.isnan(confidences) | ((confidences > 0) & np.isfinite(confidences)))
+    if bad.any():
+        index = int(bad.argmax())
+        raise InputError(
+            f"{place(index)} is {confidences[index]:g}: confidences are positive and finite,"
+            " higher meaning surer"
+            " (a missing one is NaN)"
+        )
+
+
+class Split(NamedTuple):
+    """How one pool was cut into likely right (positive) and likely wrong (negative)."""
+
+    cut: float
+    """Midpoint between the largest negative and the smallest positive; NaN if nothing is negative."""
+
+    n_positive: int
+    n_negative: int
+
+    weights: tuple[float, float] | None = None
+    """Of the negative and the positive Gaussian, where the split fits them."""
+
+    means: tuple[float, float] | None = None
+    sds: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one method made of one ballot."""
+
+    method: str
+    answer: Answer | None
+    """The answer to believe; None if no trajectory answered."""
+
+    scores: dict[Answer, float]
+    """The score of every answer, best first; 0 for answers that had no say in the final vote."""
+
+    majority: Answer | None
+    """What plain majority voting says, to be shown beside."""
+
+    votes: dict[Answer, int]
+    """How many trajectories gave each answer."""
+
+    kept_votes: dict[Answer, int]
+    """How many of them had a say in the final vote."""
+
+    n_unanswered: int
+    split: Split | None = None
+    """The split that the final vote stands on: the second one if an answer was rejected."""
+
+    first_split: Split | None = None
+    """The split of the whole pool."""
+
+    rejected: Answer | None = None
+    """The answer that the likely wrong half prefers and that was therefore dropped."""
+
+    negative_answer: Answer | None = None
+    """The answer that the likely wrong half prefers, dropped or not."""
+
+    intervals_won: tuple[int, int] | None = None
+    """In how many intervals of the final hierarchical vote the answer won, and how many voted."""
+
+    notes: tuple[str, ...] = ()
+    """What a careful reader should know: a small pool, hardly two humps."""
+
+    confidences: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), compare=False)
+    """(n_answered,) The confidences of the answered trajectories, for pictures."""
+
+    @property
+    def share(self) -> float:
+        """The winner's share of the score; not a probability."""
+        total = sum(self.scores.values())
+        return self.scores[self.answer] / total if self.answer is not None and total else 0.0
+
+    @property
+    def n_cast(self) -> int:
+        return sum(self.votes.values())
+
+    @property
+    def n_kept(self) -> int:
+        return sum(self.kept_votes.values())
+
+    def explain(self) -> str:
+        """Say in words how the answer came about."""
+        from distrivote.voting.explain import explain
+
+        return explain(self)
+
+
+class Outcome(NamedTuple):
+    """What one method made of a batch of pools: arrays over pools."""
+
+    winner: npt.NDArray[np.int64]
+    """The winning class, -1 where nothing was answered."""
+
+    share: npt.NDArray[np.float64]
+    """The winner's share of the score."""
+
+    n_cast: npt.NDArray[np.int64]
+    n_kept: npt.NDArray[np.int64]
+    rejected: npt.NDArray[np.int64]
+    """The rejected class, -1 for none."""
+
+    separation: npt.NDArray[np.float64]
+    """How many standard deviations lie between the two Gaussians' means; NaN where none are fitted."""

@@ -1,0 +1,73 @@
+"""Pools of any size, cut into rectangular blocks of similar size that fit a processor's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
+
+BLOCK = 2**17
+"""Trajectories in one block. Measured: smaller ones pay for calls, larger ones for memory."""
+
+
+class Block(NamedTuple):
+    """Some pools as one rectangle."""
+
+    which: IntArray | slice
+    """The pools, as indices into the outcome."""
+
+    pools: Pools
+    classes: IntArray | None
+    """(n_pools, n_answers) The class of each answer id; None where they are the same."""
+
+
+def blocks_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Iterator[Block]:
+    sizes = np.diff(offsets)
+    if not sizes.size:
+        return
+    # Pools of similar size share a block, so that little of its rectangle is empty.
+    uniform = bool((sizes == sizes[0]).all())
+    order = np.arange(len(sizes)) if uniform else np.argsort(sizes, kind="stable")
+    start = 0
+    while start < len(order):
+        stop = start + max(1, BLOCK // max(1, int(sizes[order[start]])))
+        stop = min(stop, len(order))
+        while not uniform and stop - start > 1 and (stop - start) * sizes[order[stop - 1]] > 2 * BLOCK:
+            stop = start + (stop - start) // 2
+        which = order[start:stop]
+        width = int(sizes[which[-1]])
+        if uniform:
+            span = slice(offsets[start], offsets[stop])
+            block_classes = classes[span].reshape(len(which), width)
+            block_confidences = confidences[span].reshape(len(which), width)
+        else:
+            columns = np.arange(width)
+            inside = columns < sizes[which, None]
+            places = np.where(inside, offsets[which, None] + columns, 0)
+            block_classes = np.where(inside, classes[places] if len(classes) else -1, -1)
+            block_confidences = confidences[places] if len(classes) else np.zeros(places.shape)
+        yield _block(which, block_classes, block_confidences)
+        start = stop
+
+
+def _block(which: IntArray, classes: IntArray, confidences: FloatArray) -> Block:
+    n_classes = int(classes.max(initial=-1)) + 1
+    if n_classes <= max(32, classes.shape[1]):
+        return Block(which, make_pools(classes, confidences, n_classes), None)
+    # Tables are made per answer id, so classes of a large range are numbered anew in each pool.
+    order = np.argsort(classes, axis=1)
+    ranked = np.take_along_axis(classes, order, axis=1)
+    new = np.empty(ranked.shape, dtype=np.int64)
+    new[:, 0] = ranked[:, 0] >= 0
+    new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    numbers = np.cumsum(new, axis=1) - 1
+    ids = np.empty_like(numbers)
+    np.put_along_axis(ids, order, numbers, axis=1)
+    n_answers = int(numbers[:, -1].max()) + 1
+    names = np.full((len(classes), n_answers), -1, dtype=np.int64)
+    rows, columns = np.nonzero(new)
+    names[rows, numbers[rows, columns]] = ranked[rows, columns]
+    return Block(which, make_pools(ids, confidences, n_answers), names)

@@ -1,0 +1,101 @@
+"""Which trajectories are likely right? Each filter cuts a pool in two by confidence.
+
+A filter only stores its parameters; `split` cuts many pools at once. The positive side is everything at
+or above one confidence, and it is never empty when anything was answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from distrivote.errors import InputError
+from distrivote.voting.kernels import gmm
+from distrivote.voting.kernels.kmeans import two_means_splits
+from distrivote.voting.kernels.meanshift import mean_shift_splits
+from distrivote.voting.kernels.pools import FloatArray, IntArray
+from distrivote.voting.kernels.splits import Splits, cut_at, no_splits, splittable
+
+
+class Filter(Protocol):
+    """Cuts pools in two."""
+
+    @property
+    def name(self) -> str: ...
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        """Cut rows of ascending confidences, valid in their first `sizes` columns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GmmFilter:
+    """Two Gaussians by EM; the side of the higher mean is positive. The paper's."""
+
+    name: ClassVar[str] = "gmm"
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        return gmm.fit(ranked, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class KMeansFilter:
+    """The exact optimal two-means split."""
+
+    name: ClassVar[str] = "kmeans"
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        return two_means_splits(ranked, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanShiftFilter:
+    """scikit-learn's mean-shift with its estimated bandwidth."""
+
+    name: ClassVar[str] = "meanshift"
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        return mean_shift_splits(ranked, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class TopFilter:
+    """The most confident share of the pool: everything at or above the quantile 1 - fraction."""
+
+    fraction: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fraction <= 1:
+            raise InputError(
+                f"top fraction {self.fraction:g} is out of range: give the share to keep,"
+                " above 0 and up to 1"
+            )
+
+    @property
+    def name(self) -> str:
+        percent = 100 * self.fraction
+        return f"top{percent:.0f}" if percent == round(percent) else "top"
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        splits = no_splits(ranked)
+        rows = splittable(ranked, sizes)
+        if rows.size:
+            ranked, sizes = ranked[rows], sizes[rows]
+            quantiles = _linear_quantiles(ranked, sizes, 1.0 - self.fraction)
+            cut_at(splits, rows, ranked, np.count_nonzero(ranked < quantiles[:, None], axis=1))
+        return splits
+
+
+def _linear_quantiles(ranked: FloatArray, sizes: IntArray, q: float) -> FloatArray:
+    """Return numpy's linear quantile of each row, to the last bit."""
+    each = np.arange(len(ranked))
+    place = q * (sizes - 1)
+    below = np.floor(place).astype(np.int64)
+    low, high = ranked[each, below], ranked[each, np.minimum(below + 1, sizes - 1)]
+    part = place - below
+    # numpy interpolates from the nearer end.
+    span = high - low
+    quantiles: FloatArray = np.where(part < 0.5, low + span * part, high - span * (1.0 - part))
+    return quantiles

@@ -1,0 +1,132 @@
+"""Method names: what users write, and the pipelines that they stand for.
+
+A name is VOTE, VOTE-FILTER or VOTE-FILTER-reject; `dis-FILTER` is short for `hier-FILTER-reject`. The
+filter `top` takes its percentage in the name (`top50`) or as a parameter. Parameters follow a colon:
+`wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.voting.filters import Filter, GmmFilter, KMeansFilter, MeanShiftFilter, TopFilter
+from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.votes import (
+    BestOfN,
+    BordaVote,
+    HierarchicalVote,
+    MajorityOfBests,
+    MajorityVote,
+    PolynomialMajorityOfBests,
+    Vote,
+    WeightedVote,
+)
+
+METHODS: dict[str, str] = {
+    "sc": "majority voting (self-consistency)",
+    "wsc": "each trajectory votes with its confidence",
+    "bon": "best of N: the answer of the most confident trajectory",
+    "borda": "votes weighted by rank of confidence",
+    "mob": "majority of the bests, m chosen by the pool",
+    "mob-poly": "majority of the bests, m = floor(sqrt n)",
+    "hier": "hierarchical vote over intervals of confidence",
+    "wsc-top50": "weighted vote of the more confident half (DeepConf)",
+    "wsc-gmm": "weighted vote of the likely right Gaussian",
+    "wsc-kmeans": "weighted vote of the upper of two means",
+    "wsc-meanshift": "weighted vote of the upper mean-shift clusters",
+    "dis-top50": "DistriVoting with the more confident half",
+    "dis-gmm": "DistriVoting: two Gaussians, rejection, hierarchical vote (the paper's)",
+    "dis-kmeans": "DistriVoting with two means",
+    "dis-meanshift": "DistriVoting with mean-shift",
+    "hier-top50": "hierarchical vote of the more confident half",
+    "hier-gmm": "hierarchical vote of the likely right Gaussian",
+    "wsc-top50-reject": "weighted vote with rejection, more confident half",
+    "wsc-gmm-reject": "weighted vote with rejection, likely right Gaussian",
+}
+"""The names that the paper and its readers use, with what they mean. More can be composed."""
+
+_VOTES: dict[str, type[Any]] = {
+    "sc": MajorityVote,
+    "wsc": WeightedVote,
+    "bon": BestOfN,
+    "borda": BordaVote,
+    "mob": MajorityOfBests,
+    "mob-poly": PolynomialMajorityOfBests,
+    "hier": HierarchicalVote,
+    "dis": HierarchicalVote,
+}
+_FILTERS: dict[str, type[Any]] = {
+    "gmm": GmmFilter,
+    "kmeans": KMeansFilter,
+    "meanshift": MeanShiftFilter,
+    "top": TopFilter,
+}
+
+
+def parse_method(name: str) -> Pipeline:
+    """Return the pipeline that a method name stands for.
+
+    >>> parse_method("dis-gmm:intervals=5").vote
+    HierarchicalVote(intervals=5)
+    """
+    base, colon, settings = name.strip().partition(":")
+    words = base.split("-")
+    if words[:2] == ["mob", "poly"]:
+        words[:2] = ["mob-poly"]
+    reject = words[0] == "dis"
+    if words[-1] == "reject" and len(words) == 3 and not reject:
+        reject = True
+        words.pop()
+    if words[0] not in _VOTES or len(words) > 2 or (reject and len(words) < 2):
+        raise UnknownNameError("method", name, METHODS)
+    vote_type, filter_type, percent = _VOTES[words[0]], None, None
+    if len(words) == 2:
+        filter_name = words[1]
+        if filter_name.startswith("top") and filter_name[3:].isdecimal():
+            filter_name, percent = "top", int(filter_name[3:])
+        if filter_name not in _FILTERS:
+            raise UnknownNameError("method", name, METHODS)
+        filter_type = _FILTERS[filter_name]
+    values = _settings(name, settings if colon else None, filter_type, vote_type)
+    if percent is not None:
+        values.setdefault("fraction", percent / 100)
+    vote: Vote = vote_type(**_belonging(values, vote_type))
+    filter: Filter | None = None
+    if filter_type is not None:
+        filter = filter_type(**_belonging(values, filter_type))
+    return Pipeline(vote, filter, reject)
+
+
+def _belonging(values: dict[str, Any], part: type[Any]) -> dict[str, Any]:
+    names = {field.name for field in fields(part)}
+    return {name: value for name, value in values.items() if name in names}
+
+
+def _settings(
+    method: str, text: str | None, filter: type[Any] | None, vote: type[Any]
+) -> dict[str, Any]:
+    """Return the parameters written after the colon; a bare value goes to the first there is."""
+    if text is None:
+        return {}
+    parts = [part for part in (filter, vote) if part is not None]
+    known: dict[str, type[Any]] = {f.name: type(f.default) for part in parts for f in fields(part)}
+    if not known:
+        raise InputError(f"method {method!r} takes no parameters: write it without {':' + text!r}")
+    values: dict[str, Any] = {}
+    for item in text.split(","):
+        key, equals, value = item.partition("=")
+        if not equals:
+            key, value = next(iter(known)), item
+        key = key.strip()
+        if key not in known:
+            raise UnknownNameError(f"parameter of {method!r},", key, known)
+        if key in values:
+            raise InputError(f"method {method!r} sets {key} twice: give it once")
+        try:
+            values[key] = known[key](value)
+        except ValueError:
+            kind = "a whole number" if known[key] is int else "a number"
+            raise InputError(f"method {method!r}: {key} is {value!r}, not {kind}") from None
+    return values

@@ -1,0 +1,176 @@
+"""A method as a composition: filter the pool, reject an answer, vote.
+
+`Pipeline` is what a method name stands for; its name is made from its parts. `Electorate` is a batch of
+pools with the work that methods share, done once: sorted confidences, splits, and the splits without a
+rejected answer.
+
+DistriVoting is `Pipeline(HierarchicalVote(), GmmFilter(), reject=True)`: the likely right half elects
+A_pos, the likely wrong half A_neg by negated confidences; if they differ, every trajectory with A_neg
+leaves the pool, the rest is split again, and its likely right half decides (section 5 of the method).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.voting.filters import Filter
+from distrivote.voting.kernels.pools import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Pools,
+    ranked_confidences,
+)
+from distrivote.voting.kernels.splits import Splits, copy_of, copy_rows, put_rows
+from distrivote.voting.votes import Count, HierarchicalVote, Vote
+
+
+class Electorate:
+    """A batch of pools, and what has been found out about them so far."""
+
+    def __init__(self, pools: Pools) -> None:
+        self.pools = pools
+        self._splits: dict[Filter, Splits] = {}
+        self._splits_without: dict[Filter, list[tuple[IntArray, Splits]]] = {}
+        self._counts: dict[tuple[Vote, Filter | None, bool], Count] = {}
+
+    @cached_property
+    def _ranked(self) -> tuple[FloatArray, IntArray]:
+        return ranked_confidences(self.pools, self.pools.answered)
+
+    def splits(self, filter: Filter) -> Splits:
+        """Return the split of every pool."""
+        if filter not in self._splits:
+            self._splits[filter] = filter.split(*self._ranked)
+        return self._splits[filter]
+
+    def splits_without(self, filter: Filter, rejected: IntArray) -> Splits:
+        """Return the splits of the pools less their rejected answer; as they were where it is -1."""
+        result = copy_of(self.splits(filter))
+        known = self._splits_without.setdefault(filter, [])
+        missing = rejected >= 0
+        for other, splits in known:
+            copy_rows(splits, result, missing & (other == rejected))
+            missing &= other != rejected
+        if missing.any():
+            rows = np.flatnonzero(missing)
+            pools = self.pools.rows(rows)
+            members = pools.answered & (pools.answers != rejected[rows, None])
+            put_rows(_split(filter, pools, members), result, rows)
+        known.append((rejected, result))
+        return result
+
+    def count(self, vote: Vote, filter: Filter | None, negative: bool = False) -> Count:
+        """Return the vote of all, of the positive side, or of the negative one by -C."""
+        key = (vote, filter, negative)
+        if key not in self._counts:
+            members = self.pools.answered
+            if filter is not None:
+                members = _positive(self.pools, self.splits(filter))
+                if negative:
+                    members = self.pools.answered & ~members
+            self._counts[key] = vote.count(self.pools, members, negated=negative)
+        return self._counts[key]
+
+
+def _positive(pools: Pools, splits: Splits) -> BoolArray:
+    return pools.answered & (pools.confidences >= splits.lowest_positive[:, None])
+
+
+def _split(filter: Filter, pools: Pools, members: BoolArray) -> Splits:
+    ranked, sizes = ranked_confidences(pools, members)
+    return filter.split(ranked[:, : max(int(sizes.max()), 1)], sizes)
+
+
+class Decision(NamedTuple):
+    """What a pipeline decided for a batch of pools, and how."""
+
+    winners: IntArray
+    """(n_pools,) Answer ids, -1 where nothing was answered."""
+
+    scores: FloatArray
+    """(n_pools, n_answers) In the final vote; 0 for answers without a say."""
+
+    kept: BoolArray
+    """(n_pools, n_columns) Who had a say in the final vote."""
+
+    negative_winners: IntArray
+    """(n_pools,) What the negative side elected, -1 where there is none."""
+
+    rejected: IntArray
+    """(n_pools,) The answer that was dropped, -1 for none."""
+
+    splits: Splits | None
+    """The splits that the final votes stand on; None without a filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A voting method: a vote, over the positive side of a filter, with or without rejection.
+
+    >>> from distrivote.voting.filters import GmmFilter
+    >>> Pipeline(HierarchicalVote(), GmmFilter(), reject=True).name
+    'dis-gmm'
+    """
+
+    vote: Vote
+    filter: Filter | None = None
+    reject: bool = False
+    """Drop the answer that the negative side elects, if the positive side elects another."""
+
+    @property
+    def name(self) -> str:
+        distri = self.reject and isinstance(self.vote, HierarchicalVote)
+        parts = ["dis" if distri else self.vote.name]
+        if self.filter is not None:
+            parts.append(self.filter.name)
+        if self.reject and not distri:
+            parts.append("reject")
+        return "-".join(parts) + self._settings()
+
+    def _settings(self) -> str:
+        """Return the parameters that the name does not say already, as in ':intervals=5'."""
+        changed = []
+        for part in (self.filter, self.vote):
+            if part is None:
+                continue
+            for field in fields(part):  # type: ignore[arg-type]
+                value = getattr(part, field.name)
+                if value != field.default and not (field.name == "fraction" and part.name != "top"):
+                    changed.append(f"{field.name}={value:g}")
+        return ":" + ",".join(changed) if changed else ""
+
+    @property
+    def needs_confidence(self) -> bool:
+        return self.filter is not None or self.vote.needs_confidence
+
+    def decide(self, electorate: Electorate) -> Decision:
+        """Vote in every pool of the electorate."""
+        pools = electorate.pools
+        nobody = np.full(len(pools.answers), -1, dtype=np.int64)
+        if self.filter is None:
+            count = electorate.count(self.vote, None)
+            return Decision(count.winners, count.scores, pools.answered, nobody, nobody, None)
+        splits = electorate.splits(self.filter)
+        positive = electorate.count(self.vote, self.filter)
+        kept = _positive(pools, splits)
+        if not self.reject:
+            return Decision(positive.winners, positive.scores, kept, nobody, nobody, splits)
+
+        negative = electorate.count(self.vote, self.filter, negative=True).winners
+        rejected = np.where(negative != positive.winners, negative, -1)
+        rows = np.flatnonzero(rejected >= 0)
+        winners, scores = positive.winners.copy(), positive.scores.copy()
+        if rows.size:
+            splits = electorate.splits_without(self.filter, rejected)
+            some = pools.rows(rows)
+            lowest = splits.lowest_positive[rows, None]
+            members = some.answered & (some.answers != rejected[rows, None])
+            members &= some.confidences >= lowest
+            kept[rows] = members
+            winners[rows], scores[rows] = self.vote.count(some, members)
+        return Decision(winners, scores, kept, negative, rejected, splits)

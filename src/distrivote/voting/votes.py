@@ -1,0 +1,175 @@
+"""How the members of a pool decide: each vote gives every answer a score, and the best one wins.
+
+A vote only stores its parameters; `count` counts many pools at once. Scores within 1e-12 (relative) are
+equal, and then the answer wins that was seen first among those who vote.
+
+With `negated` every confidence counts as its negative: the vote of the likely wrong half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from distrivote.errors import InputError
+from distrivote.voting.kernels.hierarchy import hierarchical_vote
+from distrivote.voting.kernels.pools import (
+    TIE,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Pools,
+    signed_scores,
+    sums_by_answer,
+    winning_answers,
+)
+from distrivote.voting.kernels.ranks import bests_scores, borda_scores
+
+
+class Count(NamedTuple):
+    """The result of a vote over many pools."""
+
+    winners: IntArray
+    """(n_pools,) Answer ids, -1 where nobody voted."""
+
+    scores: FloatArray
+    """(n_pools, n_answers) 0 for answers without a say."""
+
+
+class Vote(Protocol):
+    """Counts the votes of the members of each pool."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs_confidence(self) -> bool: ...
+
+    @property
+    def scores_confidence(self) -> bool:
+        """Whether scores are in units of confidence, rather than counts or chances."""
+        ...
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count: ...
+
+
+def _by_score(sums: FloatArray, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+    comparable = signed_scores(sums, negated)
+    return Count(winning_answers(comparable, pools.answers, members), -sums if negated else sums)
+
+
+@dataclass(frozen=True, slots=True)
+class MajorityVote:
+    """Self-consistency: the most frequent answer."""
+
+    name: ClassVar[str] = "sc"
+    needs_confidence: ClassVar[bool] = False
+    scores_confidence: ClassVar[bool] = False
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:  # noqa: ARG002
+        return _by_score(sums_by_answer(pools, members.astype(np.float64)), pools, members)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedVote:
+    """Every trajectory votes with its confidence."""
+
+    name: ClassVar[str] = "wsc"
+    needs_confidence: ClassVar[bool] = True
+    scores_confidence: ClassVar[bool] = True
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        sums = sums_by_answer(pools, pools.confidences * members)
+        return _by_score(sums, pools, members, negated)
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfN:
+    """The answer of the most confident trajectory; an answer scores its highest confidence."""
+
+    name: ClassVar[str] = "bon"
+    needs_confidence: ClassVar[bool] = True
+    scores_confidence: ClassVar[bool] = True
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        n = len(pools.answers)
+        values = np.where(members, -pools.confidences if negated else pools.confidences, -np.inf)
+        best = values.max(axis=1)
+        anybody = best > -np.inf
+        limit = np.where(anybody, best - TIE * np.abs(np.where(anybody, best, 0.0)), np.inf)
+        surest = (values >= limit[:, None]).argmax(axis=1)
+        winners = np.full(n, -1)
+        winners[anybody] = pools.answers[anybody, surest[anybody]]
+        scores = np.full(n * pools.n_answers, -np.inf)
+        keys = pools.answers + (np.arange(n) * pools.n_answers)[:, None]
+        np.maximum.at(scores, keys[members], values[members])
+        return Count(winners, np.where(scores > -np.inf, scores, 0.0).reshape(n, pools.n_answers))
+
+
+@dataclass(frozen=True, slots=True)
+class BordaVote:
+    """The r-th most confident of N casts (N - r + 1) ** p votes."""
+
+    p: float = 0.5
+    name: ClassVar[str] = "borda"
+    needs_confidence: ClassVar[bool] = True
+    scores_confidence: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 100:
+            raise InputError(f"borda's p = {self.p:g} is out of range: give a power from 0 to 100")
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        return _by_score(borda_scores(pools, members, self.p, negated), pools, members)
+
+
+@dataclass(frozen=True, slots=True)
+class MajorityOfBests:
+    """The answer that most often wins best-of-m, over all draws of m; m is chosen by the pool."""
+
+    q: float = 0.75
+    """The ratio between neighbouring candidates for m; its authors' 0.75, the paper here ran 0.1."""
+
+    name: ClassVar[str] = "mob"
+    needs_confidence: ClassVar[bool] = True
+    scores_confidence: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.q < 1:
+            raise InputError(f"mob's q = {self.q:g} is out of range: give a ratio between 0 and 1")
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        return _by_score(bests_scores(pools, members, self.q, negated), pools, members)
+
+
+@dataclass(frozen=True, slots=True)
+class PolynomialMajorityOfBests:
+    """Majority of the bests with m = floor(sqrt n)."""
+
+    name: ClassVar[str] = "mob-poly"
+    needs_confidence: ClassVar[bool] = True
+    scores_confidence: ClassVar[bool] = False
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        return _by_score(bests_scores(pools, members, None, negated), pools, members)
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchicalVote:
+    """Intervals of confidence elect an answer each, and these elect the winner. The paper's."""
+
+    intervals: int = 10
+    name: ClassVar[str] = "hier"
+    needs_confidence: ClassVar[bool] = True
+    scores_confidence: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.intervals <= 10_000:
+            raise InputError(
+                f"{self.intervals} intervals are out of range: give a number from 1 to 10000"
+            )
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        return Count(*hierarchical_vote(pools, members, self.intervals, negated))
