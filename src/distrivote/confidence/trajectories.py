@@ -1,0 +1,224 @@
+"""The measures that give a whole trajectory one confidence, by name and with one interface.
+
+    answer-step      mean token confidence of the step in which the answer ends (the last step if there
+                     is no answer)
+    mean             mean token confidence
+    tail             mean token confidence of the last 2,048 tokens
+    lowest-group     the lowest mean over 2,048 neighbouring tokens
+    bottom-groups    the mean of the lowest tenth of those means, at least one
+    logprob          geometric mean of the sampled tokens' probabilities, exp(mean log p)
+    perplexity       the same: 1 / perplexity, so that higher means surer
+    entropy          exp(-mean entropy), of the renormalised top k
+    self-certainty   mean self-certainty, of the renormalised top k
+
+tail, lowest-group and bottom-groups are DeepConf's; a trajectory shorter than a group is one group, and
+another length is written `tail:512`. Tokens without a value are left out before anything else, so that
+a tail or a group is so many tokens that have one.
+
+Every value is positive and higher means surer. What is not positive is not a measurement (all
+probability in one entry and none beside it: the server cut the distribution off), so it becomes NaN
+with a note. Where steps and answers are is told from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.confidence.steps import StepEnds, check_step_ends, step_of
+from distrivote.confidence.tokens import (
+    DEFAULT_K,
+    TokenValues,
+    token_confidence,
+    token_entropy,
+    token_logprob,
+    token_self_certainty,
+)
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.trajectory import Floats, Trajectory
+
+N_GROUP_TOKENS = 2048
+BOTTOM_SHARE = 0.1
+NOTED_LOSS = 0.01
+"""The share of tokens with lost entries above which a trajectory says so."""
+
+
+class TrajectoryConfidence(NamedTuple):
+    """How sure the model was of one trajectory."""
+
+    value: float
+    """Positive, NaN if there is nothing to measure."""
+
+    k: int
+    """How many of the most probable entries counted at a token; 0 if the measure needs none."""
+
+    notes: tuple[str, ...] = ()
+    """What a careful reader should know, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One way to give a trajectory a confidence: a value for each token, and what to make of them."""
+
+    name: str
+
+    token_values: Callable[[Trajectory, int], TokenValues]
+    """(trajectory, k) -> a value per token."""
+
+    reduce: Callable[[Floats], float]
+    """The values of the tokens that count, at least one and none of them NaN -> the confidence."""
+
+    answer_step_only: bool = False
+    """Whether only the tokens of the step in which the answer ends count."""
+
+    uses_top_k: bool = True
+    """Whether it reads the k most probable entries, so that k matters."""
+
+    def of(
+        self,
+        trajectory: Trajectory,
+        *,
+        k: int = DEFAULT_K,
+        step_ends: StepEnds | None = None,
+        answer_end: int | None = None,
+    ) -> TrajectoryConfidence:
+        """Return the confidence of a trajectory.
+
+        `step_ends` are exclusive ends in tokens and needed by answer-step only; `answer_end` is the
+        offset in the text just after the answer, None if there is none.
+
+        >>> trajectory = Trajectory("4!", ("4", "!"), np.log([[0.9, 0.1], [0.5, 0.2]]), np.zeros(2))
+        >>> round(measure_named("mean").of(trajectory).value, 4)
+        1.1776
+        """
+        tokens = self.token_values(trajectory, k)
+        values = tokens.values
+        if self.answer_step_only:
+            values = values[_answer_step(trajectory, step_ends, answer_end)]
+        values = values[~np.isnan(values)]
+        notes = []
+        if tokens.n_lost > NOTED_LOSS * trajectory.n_tokens:
+            notes.append(_loss_note(tokens, trajectory.n_tokens))
+        value = float(self.reduce(values)) if len(values) else np.nan
+        if value <= 0:
+            notes.append(
+                f"its {self.name} confidence comes out as {value:g}, which is no measurement: ask the"
+                " server for log-probabilities from before top-p and other truncation"
+            )
+            value = np.nan
+        return TrajectoryConfidence(value, tokens.k, tuple(notes))
+
+
+def measure_named(name: str) -> Measure:
+    """Return the measure of that name; `tail:512` and the like set the number of tokens.
+
+    >>> measure_named("tail:512").name
+    'tail:512'
+    """
+    kind, colon, size = name.partition(":")
+    if kind in _GROUPED and not (colon and not (size.isdecimal() and int(size))):
+        n_tokens = int(size) if colon else N_GROUP_TOKENS
+        return Measure(name, _confidence, partial(_GROUPED[kind], n_tokens=n_tokens))
+    if name in _PLAIN:
+        return _PLAIN[name]
+    raise UnknownNameError("measure", name, MEASURES)
+
+
+def _confidence(trajectory: Trajectory, k: int) -> TokenValues:
+    return token_confidence(trajectory.top_logprobs, k)
+
+
+def _entropy(trajectory: Trajectory, k: int) -> TokenValues:
+    return token_entropy(trajectory.top_logprobs, k)
+
+
+def _self_certainty(trajectory: Trajectory, k: int) -> TokenValues:
+    return token_self_certainty(trajectory.top_logprobs, k)
+
+
+def _logprob(trajectory: Trajectory, _k: int) -> TokenValues:
+    return token_logprob(trajectory.logprobs)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean())
+
+
+def _positive_mean(values: Floats) -> float:
+    # 0 is a true value here, that of even odds everywhere; the floor only keeps it positive.
+    return max(_mean(values), float(np.finfo(np.float64).eps))
+
+
+def _mean_probability(values: Floats) -> float:
+    return max(float(np.exp(min(_mean(values), 0.0))), float(np.finfo(np.float64).tiny))
+
+
+def _certainty_of_entropies(values: Floats) -> float:
+    return float(np.exp(-_mean(values)))
+
+
+def _tail(values: Floats, n_tokens: int) -> float:
+    return _mean(values[-n_tokens:])
+
+
+def _lowest_group(values: Floats, n_tokens: int) -> float:
+    return float(_group_means(values, n_tokens).min())
+
+
+def _bottom_groups(values: Floats, n_tokens: int) -> float:
+    means = _group_means(values, n_tokens)
+    n_bottom = max(1, int(len(means) * BOTTOM_SHARE))
+    return _mean(np.partition(means, n_bottom - 1)[:n_bottom])
+
+
+def _group_means(values: Floats, n_tokens: int) -> Floats:
+    """Return the mean of every run of n_tokens neighbours, or of all if there are fewer."""
+    n_tokens = min(n_tokens, len(values))
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    # Differences of running sums can leave the range of the values by rounding.
+    return np.clip((sums[n_tokens:] - sums[:-n_tokens]) / n_tokens, values.min(), values.max())
+
+
+def _answer_step(trajectory: Trajectory, step_ends: StepEnds | None, answer_end: int | None) -> slice:
+    """Return the tokens of the step in which the answer ends, or of the last step."""
+    n = trajectory.n_tokens
+    if step_ends is None:
+        raise InputError("the answer-step measure needs to know the steps: hand in step_ends")
+    check_step_ends(step_ends, n)
+    if n == 0:
+        return slice(0, 0)
+    if answer_end is None:
+        return step_of(n - 1, step_ends)
+    token_ends = np.cumsum([len(token) for token in trajectory.tokens])
+    token = int(np.searchsorted(token_ends, answer_end, side="left"))
+    return step_of(min(token, n - 1), step_ends)
+
+
+def _loss_note(tokens: TokenValues, n_tokens: int) -> str:
+    what = f"some of their {tokens.k} log-probabilities" if tokens.k else "their log-probability"
+    return (
+        f"{tokens.n_lost} of its {n_tokens} tokens lack {what} (NaN, -inf or a sentinel such as -9999"
+        " came instead), so its confidence rests on what was left"
+    )
+
+
+_GROUPED: dict[str, Callable[..., float]] = {
+    "tail": _tail,
+    "lowest-group": _lowest_group,
+    "bottom-groups": _bottom_groups,
+}
+_PLAIN: dict[str, Measure] = {
+    "answer-step": Measure("answer-step", _confidence, _mean, answer_step_only=True),
+    "mean": Measure("mean", _confidence, _mean),
+    "logprob": Measure("logprob", _logprob, _mean_probability, uses_top_k=False),
+    "perplexity": Measure("perplexity", _logprob, _mean_probability, uses_top_k=False),
+    "entropy": Measure("entropy", _entropy, _certainty_of_entropies),
+    "self-certainty": Measure("self-certainty", _self_certainty, _positive_mean),
+}
+
+MEASURES = ("answer-step", "mean", *_GROUPED, "logprob", "perplexity", "entropy", "self-certainty")
+"""Every name that `measure_named` knows."""

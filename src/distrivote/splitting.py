@@ -1,0 +1,257 @@
+"""Where one reasoning step ends and the next begins, token by token.
+
+A splitter is a rule; `start()` gives a stream that is fed one token at a time and says whether that
+token ended a step. A stream keeps a few characters and counters, whatever the length of the trajectory.
+It knows the text and, if its rule asks for it, the entropy of each token; it knows no log-probabilities
+and no answers.
+
+- The token that completes a boundary belongs to the step that it ends, with all its characters:
+  "a\\n\\nb" ends a step after b.
+- White space at the beginning of a step never ends it, so a run of newlines is one boundary, and it
+  does not matter how the tokenizer cut it: "\\n\\n", ".\\n\\n", "\\n" then "\\n".
+- What follows the last boundary is a step of its own if it has any text. White space alone is not: it
+  belongs to the step before it, so that a newline after the answer does not become the last step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from distrivote.errors import InputError, UnknownNameError
+
+
+class StepStream(Protocol):
+    """The tokens of one trajectory, one after the other."""
+
+    def push(self, text: str, entropy: float = math.nan) -> bool:
+        """Take the next token and say whether it ended a step."""
+
+    def flush(self) -> bool:
+        """End the trajectory and say whether an unfinished step with text was left."""
+
+
+class Splitter(Protocol):
+    """A rule that cuts trajectories into steps."""
+
+    uses_entropy: ClassVar[bool]
+    """Whether its streams look at the entropy (nats) of the tokens."""
+
+    def start(self) -> StepStream:
+        """Return the stream of a new trajectory."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelimiterSplitter:
+    """A step ends with the token in which its text first completes the delimiter."""
+
+    delimiter: str = "\n\n"
+
+    exact_token: bool = False
+    """Whether only a token that is the delimiter and nothing else ends a step."""
+
+    uses_entropy: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.delimiter:
+            raise InputError('the delimiter is empty: give at least one character, such as "\\n"')
+
+    def start(self) -> StepStream:
+        if self.exact_token:
+            return _ExactTokenStream(self.delimiter)
+        return _DelimiterStream(self.delimiter)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSplitter:
+    """A step is so many tokens."""
+
+    n_tokens: int
+
+    uses_entropy: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.n_tokens < 1:
+            raise InputError(f"a window of {self.n_tokens} tokens: give at least 1")
+
+    def start(self) -> StepStream:
+        return _WindowStream(self.n_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class EntropySplitter:
+    """A step ends with a token of high entropy, if it has enough tokens with that one.
+
+    A token whose entropy is not known ends nothing.
+    """
+
+    threshold: float = 0.672
+    """In nats; the entropy must be above it."""
+
+    min_tokens: int = 200
+
+    uses_entropy: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.threshold) or self.min_tokens < 1:
+            raise InputError(
+                f"a threshold of {self.threshold} nats and steps of at least {self.min_tokens} tokens:"
+                " give a number, and at least 1 token"
+            )
+
+    def start(self) -> StepStream:
+        return _EntropyStream(self.threshold, self.min_tokens)
+
+
+def splitter(name: str) -> Splitter:
+    """Return the splitter that a name stands for.
+
+    `paragraph` (or "\\n\\n"), `line` (or "\\n"), `exact` (only a token that is "\\n\\n" and nothing
+    else), `window:512` (that many tokens), `entropy` (or `entropy:0.5`, in nats).
+
+    >>> splitter("window:512")
+    WindowSplitter(n_tokens=512)
+    """
+    # A shell hands over a backslash and an n where Python has a newline.
+    plain = name.replace("\\n", "\n")
+    if plain in _NAMED:
+        return _NAMED[plain]
+    kind, _, value = plain.partition(":")
+    if kind == "window" and value.isdecimal():
+        return WindowSplitter(int(value))
+    if kind == "entropy":
+        try:
+            return EntropySplitter(float(value))
+        except ValueError:
+            pass
+    raise UnknownNameError("splitter", name, SPLITTERS)
+
+
+_NAMED: dict[str, Splitter] = {
+    "paragraph": DelimiterSplitter(),
+    "\n\n": DelimiterSplitter(),
+    "line": DelimiterSplitter("\n"),
+    "\n": DelimiterSplitter("\n"),
+    "exact": DelimiterSplitter(exact_token=True),
+    "entropy": EntropySplitter(),
+}
+SPLITTERS = ("paragraph", "line", "exact", "window:512", "entropy")
+"""The names that `splitter` knows, each with an example of its value where it needs one."""
+
+
+def step_ends(
+    tokens: Sequence[str], splitter: Splitter, entropies: Iterable[float] | None = None
+) -> npt.NDArray[np.int64]:
+    """Return the exclusive end of every step, in tokens; the last one is the number of tokens.
+
+    >>> step_ends(["One", ".\\n", "\\n", "Two", ".", "\\n"], DelimiterSplitter()).tolist()
+    [3, 6]
+    """
+    stream = splitter.start()
+    if entropies is None:
+        ends = [end for end, text in enumerate(tokens, 1) if stream.push(text)]
+    else:
+        pairs = zip(tokens, entropies, strict=True)
+        ends = [end for end, (text, entropy) in enumerate(pairs, 1) if stream.push(text, entropy)]
+    if stream.flush() or (tokens and not ends):
+        ends.append(len(tokens))
+    elif ends:
+        ends[-1] = len(tokens)
+    return np.array(ends, dtype=np.int64)
+
+
+class _DelimiterStream:
+    __slots__ = ("_delimiter", "_started", "_tail")
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter = delimiter
+        self._started = False
+        self._tail = ""  # the last characters of the step, one fewer than the delimiter has
+
+    def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
+        if not self._started:
+            text = text.lstrip()
+            if not text:
+                return False
+            self._started = True
+        text = self._tail + text
+        if self._delimiter in text:
+            self._started, self._tail = False, ""
+            return True
+        self._tail = text[max(0, len(text) - len(self._delimiter) + 1) :]
+        return False
+
+    def flush(self) -> bool:
+        pending, self._started, self._tail = self._started, False, ""
+        return pending
+
+
+class _ExactTokenStream:
+    __slots__ = ("_delimiter", "_started")
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter = delimiter
+        self._started = False
+
+    def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
+        self._started = self._started or _has_text(text)
+        if self._started and text == self._delimiter:
+            self._started = False
+            return True
+        return False
+
+    def flush(self) -> bool:
+        pending, self._started = self._started, False
+        return pending
+
+
+class _WindowStream:
+    __slots__ = ("_n_pending", "_n_tokens", "_started")
+
+    def __init__(self, n_tokens: int) -> None:
+        self._n_tokens = n_tokens
+        self._n_pending = 0
+        self._started = False
+
+    def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
+        self._n_pending += 1
+        if self._n_pending == self._n_tokens:
+            self._n_pending, self._started = 0, False
+            return True
+        self._started = self._started or _has_text(text)
+        return False
+
+    def flush(self) -> bool:
+        pending, self._n_pending, self._started = self._started, 0, False
+        return pending
+
+
+class _EntropyStream:
+    __slots__ = ("_min_tokens", "_n_pending", "_started", "_threshold")
+
+    def __init__(self, threshold: float, min_tokens: int) -> None:
+        self._threshold = threshold
+        self._min_tokens = min_tokens
+        self._n_pending = 0
+        self._started = False
+
+    def push(self, text: str, entropy: float = math.nan) -> bool:
+        self._n_pending += 1
+        self._started = self._started or _has_text(text)
+        if self._started and entropy > self._threshold and self._n_pending >= self._min_tokens:
+            self._n_pending, self._started = 0, False
+            return True
+        return False
+
+    def flush(self) -> bool:
+        pending, self._n_pending, self._started = self._started, 0, False
+        return pending
+
+
+def _has_text(text: str) -> bool:
+    return bool(text) and not text.isspace()

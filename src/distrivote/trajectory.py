@@ -1,0 +1,70 @@
+"""One sampled reply, as data: its text, its tokens, and how probable the model found them.
+
+Every engine and importer makes these, and every measure reads them. This file knows neither where a
+reply came from nor what its log-probabilities mean for anyone's confidence.
+
+Log-probabilities are natural logarithms of the model's own distribution. The end-of-text token is not
+among the tokens: whoever makes a trajectory leaves it out, so that no measure has to know it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from distrivote.errors import InputError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trajectory:
+    """A reply; with its text alone, one that came without tokens and log-probabilities.
+
+    >>> Trajectory("The answer is 4.").n_tokens
+    0
+    >>> Trajectory("4!", ("4", "!"), np.log([[0.9, 0.1], [0.6, 0.3]]), np.log([0.9, 0.6])).n_tokens
+    2
+    """
+
+    text: str
+    """The whole reply, thinking included where it is known."""
+
+    tokens: tuple[str, ...] = ()
+    """The text of each token; joined they are `text`. Empty if the reply came without tokens."""
+
+    top_logprobs: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    """(n_tokens, width) The most probable entries at each token, in any order, padded with NaN.
+
+    A row may hold one entry more than was asked for: the sampled token's, where it is not among the
+    most probable. A value that can't be used stays as it came, -inf or a sentinel such as -9999, so
+    that it can be counted. Width 0: there are none.
+    """
+
+    logprobs: Floats = field(default_factory=lambda: np.empty(0))
+    """(n_tokens,) The log-probability of the token that was sampled, NaN where unknown."""
+
+    finish_reason: str | None = None
+    """Why the reply ended, in the engine's words: "stop", "length", ..."""
+
+    def __post_init__(self) -> None:
+        n = len(self.tokens)
+        if self.top_logprobs.ndim != 2 or self.top_logprobs.shape[0] != n:
+            raise InputError(
+                f"{n} tokens but top_logprobs of shape {self.top_logprobs.shape}: hand in one row per"
+                f" token, ({n}, 0) if there are none"
+            )
+        if self.logprobs.shape != (n,):
+            raise InputError(
+                f"{n} tokens but logprobs of shape {self.logprobs.shape}: hand in one per token, NaN"
+                " where unknown"
+            )
+        if self.tokens and "".join(self.tokens) != self.text:
+            raise InputError("the tokens joined are not the text: hand in tokens that spell it")
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.tokens)
