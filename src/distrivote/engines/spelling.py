@@ -1,0 +1,120 @@
+"""The text of each token of a reply, such that joined they are the reply.
+
+Servers make that less simple than it sounds:
+
+- A token of a few bytes (part of an emoji) has no text of its own. Where the reply has `bytes`, its
+  character goes to the token that completes it; otherwise to the next token whose text is known.
+- Some servers send tokens as their vocabulary writes them ("Ġthe", "▁the"); they are turned back.
+- What lies behind the end of the text, the end-of-text token or a stop string, is left out.
+- Where the tokens hold thinking that the text does not (a server that splits it off), they are believed
+  and the text is made whole from them. Where only the thinking has no log-probabilities, it is left out.
+- Tokens that can't be laid over the text are an error.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+_MAX_GAP = 64
+"""Characters of text that no token accounts for, one after the other, before the tokens are doubted."""
+
+
+class Spelling(NamedTuple):
+    """The tokens of one reply as a server writes them."""
+
+    pieces: list[str]
+    encoded: list[bytes]
+    """The bytes of each token; empty where the server does not say them."""
+
+
+def spelled(content: str, thinking: str, tokens: Spelling) -> list[str] | None:
+    """Return the text of each token up to the end of the reply, None if they do not fit it."""
+    for texts in _readings(tokens):
+        end = _reply_end("".join(texts), content, thinking)
+        if end is not None:
+            return _cut(texts, end)
+    return _laid_over(tokens.pieces, thinking + content)
+
+
+def _readings(tokens: Spelling) -> Iterator[list[str]]:
+    """Yield what the tokens may say, the likeliest first."""
+    if tokens.encoded:
+        yield _decoded(tokens.encoded)
+    yield tokens.pieces
+    yield _decoded(_vocabulary_bytes(piece) for piece in tokens.pieces)
+    yield [piece.replace("▁", " ") for piece in tokens.pieces]
+
+
+def _decoded(encoded: Iterable[bytes]) -> list[str]:
+    """Decode UTF-8 that may be cut inside characters; these go to the token that completes them."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    return [decoder.decode(part) for part in encoded]
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Return the byte behind each character of a byte-level vocabulary (GPT-2's and its heirs')."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    return {chr(b): b for b in shown} | {chr(256 + i): b for i, b in enumerate(hidden)}
+
+
+_BYTES = _byte_alphabet()
+
+
+def _vocabulary_bytes(piece: str) -> bytes:
+    if all(char in _BYTES for char in piece):
+        return bytes(_BYTES[char] for char in piece)
+    return piece.encode("utf-8", "surrogatepass")
+
+
+def _reply_end(joined: str, content: str, thinking: str) -> int | None:
+    """Return where the reply ends in the joined tokens, None if they do not hold it."""
+    if not thinking and joined.startswith(content):
+        return len(content)
+    body = content.strip() or thinking.strip()
+    at = joined.rfind(body)
+    if at < 0:
+        return None
+    before = joined[:at].strip()
+    split_off = "</think>" in before or (thinking and thinking.strip() in before)
+    return at + len(body) if not before or split_off or not content.strip() else None
+
+
+def _cut(texts: list[str], end: int) -> list[str]:
+    """Return the texts up to a character offset, without tokens that begin at or behind it."""
+    kept = []
+    for text, text_end in zip(texts, accumulate(map(len, texts)), strict=True):
+        start = text_end - len(text)
+        if start >= end:
+            break
+        kept.append(text[: end - start])
+    return kept
+
+
+def _laid_over(pieces: list[str], text: str) -> list[str] | None:
+    """Find each piece in the text, in order, and cut the text behind each; None if they do not fit.
+
+    A piece that is not found (part of a character, a special token) gets no characters; what it may
+    stand for is allowed to be skipped before the next piece that is found.
+    """
+    ends: list[int] = []
+    at, gap, n_found = 0, 1, 0  # a gap of 1: decoders drop the space at the beginning of a token
+    for piece in pieces:
+        known = piece.strip("\ufffd")
+        found = text.find(known, at, at + gap + len(known)) if known else -1
+        if found >= 0:
+            at, gap, n_found = found + len(known), 1 + len(piece) - len(known), len(ends) + 1
+        else:
+            gap += max(len(piece), 1)
+        if gap > _MAX_GAP:
+            return None
+        ends.append(at)
+    if len(text) - at > gap:
+        return None
+    rest = min(n_found, len(ends) - 1)  # the first token that may stand for what is left
+    ends[rest:] = [len(text)] * (len(ends) - rest)
+    texts = [text[start:end] for start, end in pairwise([0, *ends])]
+    return _cut(texts, len(text))
