@@ -1,0 +1,76 @@
+"""The command line: gathers the commands and turns our errors into one line.
+
+Nothing heavy is imported before a command runs: `distrivote --help` should answer at once.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from distrivote.cli.ask import ask
+from distrivote.cli.vote import vote
+from distrivote.errors import DistrivoteError
+
+app = typer.Typer(
+    name="distrivote",
+    help="Ask a language model the same question N times and believe the right answer.",
+    # Rich help alone would take longer to load than everything else.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+)
+app.command("ask")(ask)
+app.command("vote")(vote)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"distrivote {version('distrivote')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Ask a language model the same question N times and believe the right answer."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 for done, 2 for input that can't be used, 1 for the rest.
+
+    A reader that has gone away, as in `| head`, is met with silence; Typer sees to that.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without UTF-8 gets ? and not a crash
+            stream.reconfigure(errors="replace")
+    try:
+        app(args=argv, prog_name="distrivote")
+    except DistrivoteError as error:
+        from distrivote.report.text import visible
+
+        print(f"distrivote: error: {visible(str(error))}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        # A full disk or the like. Python would stumble over the unwritten rest when it exits.
+        print(f"distrivote: error: {error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Columns of text for a terminal: no frame, cut to its width, never wrapped.
+
+Where they don't fit, wide columns get narrower first, and then columns are left out from the right,
+except those that must stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+INDENT = 2
+_GAP, _NARROW_GAP = 3, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    header: str
+    cells: Sequence[Text]
+    right: bool = False
+    """Numbers stand at the right edge of their column."""
+
+    most: int = 40
+    """Cells wider than this are shortened."""
+
+    least: int | None = None
+    """How narrow it may get before a column is left out; None: as wide as it needs to be."""
+
+    must: bool = False
+    """Never left out."""
+
+    @property
+    def natural(self) -> int:
+        widths = [cell.cell_len for cell in self.cells]
+        return max(len(self.header), min(self.most, max(widths, default=0)))
+
+    @property
+    def narrowest(self) -> int:
+        return self.natural if self.least is None else min(self.natural, self.least)
+
+
+def lines_of(columns: Sequence[Column], width: int) -> list[Text]:
+    """Return the header and a line per row, none wider than the terminal."""
+    shown = list(columns)
+    gap = _GAP if _total([c.natural for c in shown], _GAP) <= width else _NARROW_GAP
+    while _total([c.narrowest for c in shown], gap) > width:
+        extra = [column for column in shown if not column.must]
+        if not extra:
+            break
+        shown = [column for column in shown if column is not extra[-1]]
+    widths = _widths(shown, width, gap)
+    header = [Text(column.header, style="dim") for column in shown]
+    rows = zip(*(column.cells for column in shown), strict=True)
+    lines = [_line(cells, shown, widths, gap) for cells in [header, *rows]]
+    for line in lines:
+        line.truncate(width)
+    return lines
+
+
+def _widths(columns: Sequence[Column], width: int, gap: int) -> list[int]:
+    """Return the widths that fit, taking from the widest column first."""
+    widths = [column.natural for column in columns]
+    least = [column.narrowest for column in columns]
+    if _total(least, gap) > width:  # a very narrow terminal: all that is left must shrink
+        least = [1] * len(columns)
+    while _total(widths, gap) > width:
+        movable = [i for i, fewest in enumerate(least) if widths[i] > fewest]
+        if not movable:
+            break
+        widths[max(movable, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _total(widths: Sequence[int], gap: int) -> int:
+    return INDENT + sum(widths) + gap * (len(widths) - 1)
+
+
+def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int], gap: int) -> Text:
+    line = Text(" " * INDENT, no_wrap=True)
+    for index, (cell, column, width) in enumerate(zip(cells, columns, widths, strict=True)):
+        fitted = cell.copy()
+        fitted.truncate(width, overflow="ellipsis")
+        space = " " * (width - fitted.cell_len)
+        line.append(" " * gap if index else "")
+        line.append(space if column.right else "")
+        line.append_text(fitted)
+        line.append(space if not column.right and index < len(cells) - 1 else "")
+    return line

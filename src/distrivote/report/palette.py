@@ -1,0 +1,38 @@
+"""What colours and marks mean, the same in every picture; never colour alone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Rich styles by meaning. Told apart by the colour-blind too (Okabe and Ito)."""
+
+    kept: str = "#0072B2"
+    """Likely right."""
+
+    aside: str = "#E69F00"
+    """Likely wrong."""
+
+    rejected: str = "grey50 strike"
+    right: str = "#009E73"
+    wrong: str = "#D55E00"
+    quiet: str = "dim"
+
+
+LIGHT = Palette()
+DARK = Palette(kept="#56B4E9", aside="#F0B54A")
+
+CHECK, CROSS, CUT, ELLIPSIS = "✓", "✗", "┊", "…"
+
+
+def palette() -> Palette:
+    """Return the colours for the terminal's background.
+
+    Terminals that say what it is do so in COLORFGBG ("15;0": white on black). Most terminals are dark,
+    and the lighter colours still show on white.
+    """
+    background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    return LIGHT if background in ("7", "15") else DARK

@@ -1,0 +1,230 @@
+"""What `vote` prints: a table for people, tab-separated lines for pipes, JSON for programs.
+
+A printout takes results as they come and keeps them, in a temporary file where they may be many; at
+the end it prints them all, so that nothing half-done is ever printed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from typing import Any, BinaryIO, Protocol
+
+from rich.console import Console
+
+from distrivote.report.terminal import Choice, Score, VoteRow, count, summary, vote_table
+from distrivote.store.result_tables import json_lines, long_table, tab_header, tab_lines, wide_table
+from distrivote.store.results import MAJORITY, Results, Totals, Verdict
+from distrivote.voting.ballot import Split, Tally
+from distrivote.voting.vote import MIN_POOL
+
+MOST_ROWS = 40
+
+
+class Printout(Protocol):
+    """Takes results, and prints them at the end."""
+
+    def add(self, results: Results) -> None: ...
+    def finish(self, totals: Totals) -> None: ...
+    def close(self) -> None: ...
+
+
+class TablePrintout:
+    """The first questions as a table, and the summary below."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.rows: list[VoteRow] = []
+
+    def add(self, results: Results) -> None:
+        if len(self.rows) < MOST_ROWS:
+            self.rows += vote_rows(results, MOST_ROWS - len(self.rows))
+
+    def finish(self, totals: Totals) -> None:
+        width = self.console.width
+        self.console.print()
+        self.console.print(vote_table(self.rows, totals.methods, width, totals.n_questions))
+        self.console.print()
+        print_summary(self.console, totals)
+
+    def close(self) -> None:
+        pass
+
+
+class TabPrintout:
+    """A line per question under a header."""
+
+    def __init__(self, stdout: BinaryIO, by: str | None) -> None:
+        self.stdout, self.by = stdout, by
+        self.spool = tempfile.TemporaryFile(prefix="distrivote-")  # noqa: SIM115
+        self.started = False
+
+    def add(self, results: Results) -> None:
+        table = wide_table(results, self.by)
+        if not self.started:
+            self.spool.write(tab_header(table.column_names))
+        self.started = True
+        self.spool.write(tab_lines(table))
+
+    def finish(self, totals: Totals) -> None:  # noqa: ARG002
+        _copy(self.spool, self.stdout)
+
+    def close(self) -> None:
+        self.spool.close()
+
+
+class JsonPrintout:
+    """One document: methods, a row per question and method, summary."""
+
+    def __init__(self, stdout: BinaryIO, by: str | None) -> None:
+        self.stdout, self.by = stdout, by
+        self.spool = tempfile.TemporaryFile(prefix="distrivote-")  # noqa: SIM115
+        self.started = False
+        self.explanations: list[dict[str, Any]] = []
+
+    def add(self, results: Results) -> None:
+        rows = json_lines(long_table(results, self.by), before=",\n    ", after="")
+        if not self.started:
+            head = f'{{\n  "methods": {_json(list(results.methods))},\n  "questions": ['
+            self.spool.write(head.encode())
+            rows = rows[1:]  # no comma before the first
+        self.started = True
+        self.spool.write(rows)
+
+    def finish(self, totals: Totals) -> None:
+        self.spool.write(b"\n  ],\n")
+        if self.explanations:
+            self.spool.write(f'  "explanations": {_json(self.explanations)},\n'.encode())
+        self.spool.write(f'  "summary": {_json(totals_json(totals))}\n}}\n'.encode())
+        _copy(self.spool, self.stdout)
+
+    def close(self) -> None:
+        self.spool.close()
+
+
+def _copy(spool: Any, stdout: BinaryIO) -> None:
+    spool.seek(0)
+    shutil.copyfileobj(spool, stdout, 1 << 20)
+    stdout.flush()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def vote_rows(results: Results, most: int) -> list[VoteRow]:
+    """Return the first questions as rows of the table."""
+    n = min(most, len(results))
+    beside = results.methods != (MAJORITY,) and MAJORITY not in results.methods
+    ids = [str(value) for value in results.ids.slice(0, n).to_pylist()]
+    if results.by is not None:
+        bys = results.by.slice(0, n).to_pylist()
+        ids = [f"{by}/{question}" for by, question in zip(bys, ids, strict=True)]
+    choices = [_choices(results.verdicts[name], n) for name in results.methods]
+    majority = _choices(results.majority, n)
+    return [
+        VoteRow(ids[i], tuple(of[i] for of in choices), majority[i] if beside else None) for i in range(n)
+    ]
+
+
+def _choices(verdict: Verdict, n: int) -> list[Choice]:
+    right = {1: True, 0: False, -1: None}
+    return [
+        Choice(answer, right[known], share, n_kept, n_cast, rejected)
+        for answer, known, share, n_kept, n_cast, rejected in zip(
+            verdict.answer.slice(0, n).to_pylist(),
+            verdict.right[:n].tolist(),
+            verdict.share[:n].tolist(),
+            verdict.n_kept[:n].tolist(),
+            verdict.n_cast[:n].tolist(),
+            verdict.rejected.slice(0, n).to_pylist(),
+            strict=True,
+        )
+    ]
+
+
+def print_summary(console: Console, totals: Totals) -> None:
+    """Print the accuracies, where the truth is known, and the counts."""
+    scores = [
+        Score(_shown_name(name), a.n_right, a.n_known, a.interval)
+        for name, a in totals.accuracy.items()
+        if a.n_known
+    ]
+    console.print(
+        summary(scores, totals.n_questions, totals.n_trajectories, totals.n_unanswered, console.width)
+    )
+
+
+def _shown_name(method: str) -> str:
+    return "majority" if method == MAJORITY else method
+
+
+def notes_of(totals: Totals) -> list[str]:
+    """Return what a careful reader should know about the pools, a line each."""
+    notes = []
+    of = f"of {count(totals.n_questions, 'question')}"
+    if totals.n_small:
+        have = "has" if totals.n_small == 1 else "have"
+        notes.append(
+            f"{totals.n_small:,} {of} {have} fewer than {MIN_POOL} answers:"
+            " a split by confidence is mostly noise there"
+        )
+    if totals.n_one_hump:
+        have = "has" if totals.n_one_hump == 1 else "have"
+        notes.append(
+            f"{totals.n_one_hump:,} {of} hardly {have} two humps of confidence: the split says little there"
+        )
+    return notes
+
+
+def totals_json(totals: Totals) -> dict[str, Any]:
+    """Return the summary as JSON has it."""
+    accuracy = {
+        name: {
+            "accuracy": a.value,
+            "interval": list(a.interval),
+            "n_right": a.n_right,
+            "n_known": a.n_known,
+        }
+        for name, a in totals.accuracy.items()
+        if a.n_known
+    }
+    return {
+        "n_questions": totals.n_questions,
+        "n_trajectories": totals.n_trajectories,
+        "n_unanswered": totals.n_unanswered,
+        "n_small_pools": totals.n_small,
+        "n_one_hump": totals.n_one_hump,
+        "accuracy": accuracy,
+    }
+
+
+def tally_json(tally: Tally, words: str) -> dict[str, Any]:
+    """Return the explanation of one vote as JSON has it."""
+    return {
+        "method": tally.method,
+        "answer": tally.answer,
+        "share": tally.share,
+        "majority": tally.majority,
+        "scores": {str(answer): score for answer, score in tally.scores.items()},
+        "votes": {str(answer): n for answer, n in tally.votes.items()},
+        "kept_votes": {str(answer): n for answer, n in tally.kept_votes.items()},
+        "n_unanswered": tally.n_unanswered,
+        "rejected": tally.rejected,
+        "first_split": _split_json(tally.first_split),
+        "split": _split_json(tally.split),
+        "notes": list(tally.notes),
+        "explanation": words,
+    }
+
+
+def _split_json(split: Split | None) -> dict[str, Any] | None:
+    if split is None:
+        return None
+    values: dict[str, Any] = {
+        k: list(v) if isinstance(v, Sequence) else v for k, v in split._asdict().items()
+    }
+    return values | {"cut": None if math.isnan(split.cut) else split.cut}

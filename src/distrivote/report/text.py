@@ -1,0 +1,33 @@
+"""Text that somebody else wrote, made safe to show: a model's answers, ids and names from a file.
+
+Control characters could move the cursor or change colours, and direction marks could turn a line
+around, so they are shown as signs. Formulas and other scripts stay as they are.
+"""
+
+from __future__ import annotations
+
+
+def visible(text: str) -> str:
+    """Return the text with every character that does not print replaced by a sign for it.
+
+    >>> visible("a\\x1b[31mb\\n"), visible("x\\u202ey")
+    ('a␛[31mb␊', 'x\\\\u202ey')
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _sign(c) for c in text)
+
+
+def _sign(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def shortened(text: str, longest: int = 80) -> str:
+    """Return at most `longest` visible characters, the last one an ellipsis if some are missing."""
+    text = visible(text[: longest + 1])
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,0 +1,48 @@
+"""Faults of a table's values: one sentence each, the same for every format.
+
+`where` is the place as a person finds it: "answers.csv, line 17" or "answers.parquet, row 16".
+"""
+
+from __future__ import annotations
+
+from distrivote.errors import InputError
+
+FLAGS = {"true": True, "1": True, "false": False, "0": False}
+"""What the column `correct` may say, as lower-case labels."""
+
+
+def missing_id(where: str, column: str) -> InputError:
+    return InputError(f"{where}: {column} is missing, and every row needs one: fill it in or drop the row")
+
+
+def not_text(where: str, what: str) -> InputError:
+    return InputError(f"{where}: {what} is not UTF-8 text: write the file again as UTF-8")
+
+
+def not_a_number(where: str, value: object) -> InputError:
+    return InputError(
+        f"{where}: confidence is {quoted(value)}, which is not a number: write a positive number there"
+    )
+
+
+def not_a_flag(where: str, value: object) -> InputError:
+    return InputError(f"{where}: correct is {quoted(value)}: write true or false there")
+
+
+def not_a_confidence(where: str, value: float) -> InputError:
+    """NaN on an answered row, or a number that is zero, negative or infinite."""
+    if value != value:
+        return InputError(
+            f"{where}: confidence is missing (NaN) but there is an answer: give every answer a positive"
+            " confidence, or use --method sc, which needs none"
+        )
+    return InputError(
+        f"{where}: confidence is {value:g}, but confidences are positive and finite, higher meaning"
+        " surer: correct or drop that row"
+    )
+
+
+def quoted(value: object, longest: int = 60) -> str:
+    """Return the value as it would be written in Python, shortened."""
+    text = repr(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"

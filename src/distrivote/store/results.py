@@ -1,0 +1,167 @@
+"""Results: what the methods made of the questions of a file, some questions at a time.
+
+`hold_elections` takes whole questions and gives their results, in order, with the work on two or more
+threads. `Totals` counts over all of them. How results are written is not known here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from distrivote.store.questions import Questions
+from distrivote.store.truth import UNKNOWN, is_right
+from distrivote.voting.ballot import Outcome
+from distrivote.voting.methods import parse_method
+from distrivote.voting.vote import MIN_POOL, MIN_SEPARATION, elect
+
+MAJORITY = "sc"
+_MOST_THREADS = 4
+
+
+class Verdict(NamedTuple):
+    """What one method says about each of some questions: arrays over questions."""
+
+    answer: pa.Array
+    """Text, null where nothing was answered."""
+
+    share: npt.NDArray[np.float64]
+    n_kept: npt.NDArray[np.int64]
+    n_cast: npt.NDArray[np.int64]
+    rejected: pa.Array
+    """Text, null for none."""
+
+    right: npt.NDArray[np.int8]
+    """1 right, 0 wrong, -1 unknown."""
+
+    separation: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """The verdicts of every method on some questions; the majority's are always there."""
+
+    ids: pa.Array
+    by: pa.Array | None
+    truths: pa.Array | None
+    n_trajectories: npt.NDArray[np.int64]
+    methods: tuple[str, ...]
+    verdicts: dict[str, Verdict]
+
+    @property
+    def majority(self) -> Verdict:
+        return self.verdicts[MAJORITY]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def hold_elections(questions: Iterable[Questions], methods: Sequence[str]) -> Iterator[Results]:
+    """Vote on all questions by all methods (canonical names), in order."""
+    n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
+    waiting: deque[Future[Results]] = deque()
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        for some in questions:
+            waiting.append(pool.submit(_results, some, tuple(methods)))
+            # One in reserve per thread: memory holds a few batches, whatever the file's size.
+            while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _results(some: Questions, methods: tuple[str, ...]) -> Results:
+    names = dict.fromkeys([*methods, MAJORITY])
+    outcomes = elect(some.classes, some.confidences, some.offsets, list(names))
+    return Results(
+        ids=some.ids,
+        by=some.by,
+        truths=some.truths,
+        n_trajectories=np.diff(some.offsets),
+        methods=methods,
+        verdicts={name: _verdict(some, outcome) for name, outcome in outcomes.items()},
+    )
+
+
+def _verdict(some: Questions, outcome: Outcome) -> Verdict:
+    def labels(classes: npt.NDArray[np.int64]) -> pa.Array:
+        return some.labels.take(pa.array(classes, mask=classes < 0))
+
+    return Verdict(
+        answer=labels(outcome.winner),
+        share=outcome.share,
+        n_kept=outcome.n_kept,
+        n_cast=outcome.n_cast,
+        rejected=labels(outcome.rejected),
+        right=is_right(some, outcome.winner),
+        separation=outcome.separation,
+    )
+
+
+@dataclass(slots=True)
+class Accuracy:
+    """Right answers out of those whose truth is known."""
+
+    n_right: int = 0
+    n_known: int = 0
+
+    @property
+    def value(self) -> float:
+        return self.n_right / self.n_known if self.n_known else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval for a share of few questions (Wilson's)."""
+        n, p, z = self.n_known, self.value, 1.959964
+        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@dataclass(slots=True)
+class Totals:
+    """Counts over all questions of a file."""
+
+    methods: tuple[str, ...]
+    n_questions: int = 0
+    n_trajectories: int = 0
+    n_unanswered: int = 0
+    n_small: int = 0
+    """Questions with fewer answers than a split by confidence can use."""
+
+    n_one_hump: int = 0
+    """Questions whose confidences hardly have two humps, for one of the methods that look."""
+
+    accuracy: dict[str, Accuracy] = field(default_factory=dict)
+
+    def add(self, results: Results) -> None:
+        self.n_questions += len(results)
+        self.n_trajectories += int(results.n_trajectories.sum())
+        n_cast = results.majority.n_cast
+        self.n_unanswered += int((results.n_trajectories - n_cast).sum())
+        if any(parse_method(name).filter is not None for name in self.methods):
+            self.n_small += int(((n_cast > 0) & (n_cast < MIN_POOL)).sum())
+        separations = [results.verdicts[name].separation for name in self.methods]
+        one_hump = np.any([d < MIN_SEPARATION for d in separations], axis=0)
+        self.n_one_hump += int((one_hump & (n_cast >= MIN_POOL)).sum())
+        for name in dict.fromkeys([*self.methods, MAJORITY]):
+            right = results.verdicts[name].right
+            accuracy = self.accuracy.setdefault(name, Accuracy())
+            accuracy.n_right += int((right == 1).sum())
+            accuracy.n_known += int((right != UNKNOWN).sum())
+
+    @property
+    def truth_known(self) -> bool:
+        return any(accuracy.n_known for accuracy in self.accuracy.values())

@@ -1,0 +1,219 @@
+"""Tables of sampled answers: which file, which format, which columns.
+
+A row is a trajectory: a question id, an answer, a confidence, where known the truth. JSON Lines and
+CSV are read by `table_text`, Parquet by `table_parquet`; both give record batches of the same shape:
+
+    question    int64 or LABELS   never null
+    by          int64 or LABELS   only if asked for
+    answer      LABELS            null: no answer
+    confidence  float64           NaN: missing, only where there is no answer or nobody asked for it
+    truth       LABELS            only where the file may have one
+    correct     bool              only where the file may have it
+
+Every value is checked on the way in, and an error names its row or line. Which rows belong to one
+question is not known here (see `questions`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import pyarrow as pa
+
+from distrivote.errors import InputError
+
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+STDIN = "-"
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"BZh": "bzip2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the columns of a file are called."""
+
+    question: str = "question_id"
+    answer: str = "answer"
+    confidence: str | None = "confidence"
+    """None: not read at all, as majority voting needs none."""
+
+    by: str | None = None
+    """Several models or runs in one file: a question counts once for each value of this column."""
+
+    truth: str | None = None
+    """The right answer. None: `ground_truth` and `correct` are looked for, `correct` counts first."""
+
+    def needed(self) -> dict[str, str]:
+        """The columns that must be there, each with the option that renames it."""
+        named = {
+            self.question: "--question-column",
+            self.answer: "--answer-column",
+            self.confidence: "--confidence-column",
+            self.by: "--by",
+            self.truth: "--truth-column",
+        }
+        return {name: option for name, option in named.items() if name is not None}
+
+    def truths(self, there: Iterable[str]) -> tuple[str | None, str | None]:
+        """Return the columns of the right answer and of `correct`, each None if not among `there`."""
+        if self.truth is not None:
+            return self.truth, None
+        names = set(there)
+        return (
+            "ground_truth" if "ground_truth" in names else None,
+            "correct" if "correct" in names else None,
+        )
+
+
+@dataclass(slots=True)
+class AnswerTable:
+    """A file of sampled answers that can be read from its beginning as often as needed."""
+
+    path: Path
+    name: str
+    """What messages call it."""
+
+    kind: str
+    columns: Columns
+    done: float = 0.0
+    """The part of the file that the latest reading has passed, 0 to 1."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the file once, in batches of the shape that this module describes."""
+        self.done = 0.0
+        if self.kind == "parquet":
+            from distrivote.store.table_parquet import read_parquet
+
+            yield from read_parquet(self)
+        else:
+            from distrivote.store.table_text import read_csv, read_jsonl
+
+            yield from (read_jsonl if self.kind == "jsonl" else read_csv)(self)
+
+
+@contextmanager
+def open_table(path: str, columns: Columns) -> Iterator[AnswerTable]:
+    """Find the file (`-`: standard input, kept in a temporary file meanwhile) and its format.
+
+    The suffix names the format; without a known one the first bytes do.
+    """
+    _check_names(columns)
+    name = "standard input" if path == STDIN else path
+    with ExitStack() as stack:
+        if path == STDIN:
+            file = stack.enter_context(_spooled(sys.stdin.buffer, name))
+        elif _is_regular(path):
+            file = Path(path)
+        else:  # a pipe can be read only once, and an unsorted file is read twice
+            file = stack.enter_context(_spooled(stack.enter_context(open(path, "rb")), name))
+        yield AnswerTable(file, name, _kind(file, path, name), columns)
+
+
+def _is_regular(path: str) -> bool:
+    """Check that there is something to read; False for a pipe or a device."""
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(
+                f"{path} is a directory: name one file of sampled answers (.jsonl, .csv or .parquet)"
+            )
+        if stat.S_ISREG(mode):
+            open(path, "rb").close()
+    except (OSError, ValueError) as error:
+        cant_read(path, error)
+    return stat.S_ISREG(mode)
+
+
+def cant_read(path: str, error: Exception) -> NoReturn:
+    """Raise the InputError for a file that the system does not hand over."""
+    if isinstance(error, InputError):
+        raise error
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    raise InputError(f"can't read {path} ({reason}): check the path and its permissions") from error
+
+
+def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
+    """Raise InputError if a needed column is not among those there, or one is there twice."""
+    needed = table.columns.needed()
+    for column, option in needed.items():
+        if column not in there:
+            raise InputError(
+                f"{table.name} has no column {column!r} (it has {_listed(there)}): name the right one"
+                f" with {option}"
+            )
+    twice = [name for name in dict.fromkeys(there) if there.count(name) > 1]
+    if twice:
+        raise InputError(
+            f"{table.name} has {there.count(twice[0])} columns called {twice[0]!r}: rename all but one"
+        )
+
+
+def is_empty(table: AnswerTable, what: str = "is empty") -> InputError:
+    """Return the error for a file without rows."""
+    return InputError(f"{table.name} {what}: a vote needs at least one row of question and answer")
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:most]]
+    return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _check_names(columns: Columns) -> None:
+    named = [
+        name
+        for name in (columns.question, columns.answer, columns.confidence, columns.by, columns.truth)
+        if name is not None
+    ]
+    for name in named:
+        if named.count(name) > 1:
+            raise InputError(f"the column {name!r} is asked for twice: each option needs its own column")
+
+
+@contextmanager
+def _spooled(source: BinaryIO, name: str) -> Iterator[Path]:
+    """Copy a stream into a temporary file that is removed afterwards."""
+    handle, spool = tempfile.mkstemp(prefix="distrivote-")
+    try:
+        try:
+            with os.fdopen(handle, "wb") as file:
+                shutil.copyfileobj(source, file, 1 << 20)
+        except OSError as error:
+            cant_read(name, error)
+        yield Path(spool)
+    finally:
+        os.unlink(spool)
+
+
+def _kind(file: Path, path: str, name: str) -> str:
+    """Tell the format from the suffix of the path, else from the first bytes of the file."""
+    with open(file, "rb") as source:
+        start = source.read(4096)
+    for magic, packer in _PACKED.items():
+        if start.startswith(magic):
+            raise InputError(
+                f"{name} is packed with {packer}: unpack it first, or unpack it into standard input"
+                " and name the file -"
+            )
+    known = SUFFIXES.get(Path(path).suffix.lower())
+    if known:
+        return known
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "jsonl" if text.startswith((b"{", b"[")) else "csv"
