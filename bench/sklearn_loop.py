@@ -6,6 +6,7 @@ scikit-learn's default here; nothing is shared between methods, as in the author
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 
@@ -64,7 +65,7 @@ def majority_of_bests(votes: Votes, q: float = 0.75) -> int:
     tables = [chances(m) for m in sizes]
     if len(tables) == 1:
         return ranked[-1][0]
-    changes = [sum(abs(a[key] - b[key]) for key in a) for a, b in zip(tables, tables[1:], strict=False)]
+    changes = [sum(abs(a[key] - b[key]) for key in a) for a, b in itertools.pairwise(tables)]
     chosen = tables[int(np.argmin(changes))]
     return max(chosen, key=chosen.__getitem__)
 

@@ -2,15 +2,14 @@
 
     python bench/voting.py [--section pools|grid|growth|table|start] [--rows 10000000]
 
-Times are the best of a few repeats that alternate between the competitors, on one thread but for the
-table, which everybody may read with all cores.
+Times are the best of a few repeats that alternate between the competitors, on one thread (`make bench`
+sets OMP_NUM_THREADS=1) but for the table, which everybody may read with all cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,17 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import numpy as np
 
 import distrivote
 
-GRID = (
-    "sc bon mob wsc hier wsc-top50 wsc-gmm hier-top50 hier-gmm wsc-top50-reject wsc-gmm-reject"
-    " dis-top50 dis-gmm"
-).split()
+GRID = ["sc", "bon", "mob", "wsc", "hier", "wsc-top50", "wsc-gmm", "hier-top50", "hier-gmm"]
+GRID += ["wsc-top50-reject", "wsc-gmm-reject", "dis-top50", "dis-gmm"]
 
 
 def make_pools(n: int, m: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,8 +49,9 @@ def best_times(repeats: int, calls: dict[str, Callable[[], object]]) -> dict[str
 
 def pools_section() -> dict[str, Any]:
     """One thread, pools of 128: against the scikit-learn loop, and scorio for the votes it has."""
-    import sklearn_loop
     from scorio import aggregate
+
+    import sklearn_loop
 
     classes, confidences = make_pools(8192, 128)
     few, some = 100, 1000
@@ -154,9 +149,7 @@ def growth_section() -> dict[str, Any]:
     times = {name: seconds / 2**20 * 1e9 for name, seconds in best_times(5, calls).items()}
     return {
         "nanoseconds_per_trajectory": {name: round(value, 1) for name, value in times.items()},
-        "cost_over_proportional": {
-            name: round(value / times["128"], 2) for name, value in times.items()
-        },
+        "cost_over_proportional": {name: round(value / times["128"], 2) for name, value in times.items()},
         "target_at_most": 1.5,
     }
 

@@ -67,9 +67,7 @@ def weighted(
     return first_best(scores), scores
 
 
-def best_of_n(
-    answers: Sequence[Answer], confidences: Sequence[float]
-) -> tuple[Answer, dict[Answer, Number]]:
+def best_of_n(answers: Sequence[Answer], confidences: Sequence[float]) -> tuple[Answer, dict[Answer, Number]]:
     scores: dict[Answer, Number] = {}
     for answer, confidence in zip(answers, confidences, strict=True):
         scores[answer] = max(scores.get(answer, confidence), confidence)
@@ -127,9 +125,7 @@ def mob_adaptive(
     return first_best(scores), scores
 
 
-def mob_poly(
-    answers: Sequence[Answer], confidences: Sequence[float]
-) -> tuple[Answer, dict[Answer, Number]]:
+def mob_poly(answers: Sequence[Answer], confidences: Sequence[float]) -> tuple[Answer, dict[Answer, Number]]:
     scores: dict[Answer, Number] = dict(best_of_m_shares(answers, confidences, math.isqrt(len(answers))))
     return first_best(scores), scores
 
@@ -395,9 +391,7 @@ def answered(
     return select(answers, keep), select(confidences, keep)
 
 
-def vote(
-    answers: Sequence[Answer | None], confidences: Sequence[float] | None, method_name: str
-) -> Result:
+def vote(answers: Sequence[Answer | None], confidences: Sequence[float] | None, method_name: str) -> Result:
     method = (METHODS | VARIANTS)[method_name]
     answers, confidences = answered(answers, confidences)
     if not answers:

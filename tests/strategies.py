@@ -17,16 +17,16 @@ LAW = settings(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=40,
+    max_examples=30,
     suppress_health_check=[HealthCheck.too_slow],
 )
-FEW = settings(LAW, max_examples=25)
+FEW = settings(LAW, max_examples=20)
 """For checks that are slow or that a wider one covers already."""
 
 RARE = settings(LAW, max_examples=10)
 """For mean-shift, which takes scikit-learn some 50 ms a pool."""
 
-MANY = settings(LAW, max_examples=300)
+MANY = settings(LAW, max_examples=250)
 """For laws that draw the method along with the pool."""
 
 LABELS = "abcde"

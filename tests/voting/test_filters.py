@@ -109,14 +109,15 @@ def test_equal_confidences_and_single_trajectories_are_not_split(method):
         assert tally.answer == "a"
 
 
-def test_most_confident_trajectory_is_positive_even_under_a_narrow_positive_gaussian():
-    # The positives are narrow around 20, the negatives wide: at 30 the negative Gaussian is far the
-    # likelier, yet 30 is above the positive mean.
-    confidences = [1, 5, 9, 13, 17, 19.9, 19.95, 20, 20, 20, 20, 20.05, 20.1, 30]
-    tally = distrivote.vote(["low"] * 5 + ["mid"] * 8 + ["high"], confidences, method="wsc-gmm")
-    narrow = tally.split.sds[1] < tally.split.sds[0]
-    assert narrow
-    assert tally.kept_votes["high"] == 1
+def test_surest_trajectory_is_positive_even_where_the_negative_gaussian_is_likelier():
+    # The positive Gaussian sits on the five 14s with hardly a width, the negative one is wide and
+    # takes 4, 10, 10 and 17. But 17 is above the positive mean.
+    confidences = [17, 4, 10, 14, 14, 14, 10, 14, 14]
+    tally = distrivote.vote(list("zabcdefgh"), confidences, method="wsc-gmm")
+    assert tally.split.means[1] == pytest.approx(14, abs=1e-3)
+    assert tally.split.means[0] == pytest.approx((4 + 10 + 10 + 17) / 4, abs=0.01)
+    assert tally.split.cut == 12
+    assert tally.answer == "z"
 
 
 # Against the twin

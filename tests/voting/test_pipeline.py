@@ -28,9 +28,7 @@ from strategies import (
 SLOW = ["wsc-meanshift", "dis-meanshift"]
 FAST = [name for name in (*naive.METHODS, *naive.VARIANTS) if name not in SLOW]
 COMPOSED = [
-    name
-    for name in FAST
-    if naive.METHODS.get(name, naive.VARIANTS.get(name)).split is not naive.no_split
+    name for name in FAST if naive.METHODS.get(name, naive.VARIANTS.get(name)).split is not naive.no_split
 ]
 """Methods with a filter; plain votes have their own tests."""
 
@@ -171,3 +169,19 @@ def test_confidences_a_few_roundings_apart_are_still_split_and_voted_on(method):
             ),
             method,
         )
+
+
+@pytest.mark.parametrize("method", FAST)
+@pytest.mark.parametrize(
+    "confidences",
+    [
+        [5e-310, 1e290, 1e300, 1.1e300],
+        [5e-324, 1e-323, 5e-322, 6e-322],
+        [1.7e308, 1e307, 1.75e308, 1.2e308],
+        [5e-324, 1.0, 1.7e308, 2.0],
+    ],
+)
+def test_smallest_and_largest_floats_are_voted_on_like_any_others(method, confidences):
+    tally = distrivote.vote(["b", "c", "a", "d"], confidences, method=method)
+    twin = naive.vote(["b", "c", "a", "d"], confidences, method)
+    assert (tally.answer, tally.rejected, tally.n_kept) == (twin.winner, twin.rejected, twin.n_kept)

@@ -7,7 +7,7 @@ from hypothesis import given
 
 import distrivote
 import naive
-from strategies import LAW, RARE, answered_pools, pools
+from strategies import LAW, answered_pools, pools
 
 
 def test_answer_of_the_negatives_is_dropped_from_the_whole_pool_and_the_rest_split_again():
@@ -119,11 +119,3 @@ def test_rejected_answer_never_wins_and_has_no_score(method, pool):
         assert tally.rejected == tally.negative_answer
         assert tally.scores[tally.rejected] == 0
         assert tally.kept_votes[tally.rejected] == 0
-
-
-@RARE
-@given(pool=answered_pools)
-def test_rejection_by_mean_shift_equals_its_slow_twin(pool):
-    tally = distrivote.vote(pool.answers, pool.confidences, method="dis-meanshift")
-    twin = naive.vote(pool.answers, pool.confidences, "dis-meanshift")
-    assert (tally.answer, tally.rejected, tally.n_kept) == (twin.winner, twin.rejected, twin.n_kept)

@@ -197,9 +197,7 @@ def test_batch_leaves_its_input_as_it_was():
     np.testing.assert_array_equal(confidences, before[1])
 
 
-@pytest.mark.parametrize(
-    "names", [[4, 0, 3, 1, 2], [7, 100, 12, 10**6, 3], [2**62, 1, 10**15, 0, 2**62 - 1]]
-)
+@pytest.mark.parametrize("names", [[4, 0, 3, 1, 2], [7, 100, 12, 10**6, 3], [2**62, 1, 10**15, 0, 2**62 - 1]])
 def test_relabelling_classes_relabels_the_winners(names):
     classes, confidences = rectangle(np.random.default_rng(20), 60, 24)
     renamed = np.array([*names, -1])[classes]

@@ -214,4 +214,4 @@ class Outcome(NamedTuple):
     """The rejected class, -1 for none."""
 
     separation: npt.NDArray[np.float64]
-    """How many standard deviations lie between the two Gaussians' means; NaN where none are fitted."""
+    """How many standard deviations lie between the means of the whole pool's two Gaussians; NaN without."""

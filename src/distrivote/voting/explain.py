@@ -72,8 +72,7 @@ def _vote(tally: Tally) -> str:
         return f"{supporters} are for {tally.answer}."
     won, total = tally.intervals_won
     return (
-        f"{supporters} are for {tally.answer}, which wins"
-        f" {won} of {_count(total, 'interval')} of confidence."
+        f"{supporters} are for {tally.answer}, which wins {won} of {_count(total, 'interval')} of confidence."
     )
 
 

@@ -69,8 +69,7 @@ class TopFilter:
     def __post_init__(self) -> None:
         if not 0 < self.fraction <= 1:
             raise InputError(
-                f"top fraction {self.fraction:g} is out of range: give the share to keep,"
-                " above 0 and up to 1"
+                f"top fraction {self.fraction:g} is out of range: give the share to keep, above 0 and up to 1"
             )
 
     @property

@@ -91,7 +91,9 @@ def parse_method(name: str) -> Pipeline:
         filter_type = _FILTERS[filter_name]
     values = _settings(name, settings if colon else None, filter_type, vote_type)
     if percent is not None:
-        values.setdefault("fraction", percent / 100)
+        if "fraction" in values:
+            raise InputError(f"method {name!r} says twice how many to keep: write wsc-top50 or wsc-top:0.5")
+        values["fraction"] = percent / 100
     vote: Vote = vote_type(**_belonging(values, vote_type))
     filter: Filter | None = None
     if filter_type is not None:
@@ -104,9 +106,7 @@ def _belonging(values: dict[str, Any], part: type[Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def _settings(
-    method: str, text: str | None, filter: type[Any] | None, vote: type[Any]
-) -> dict[str, Any]:
+def _settings(method: str, text: str | None, filter: type[Any] | None, vote: type[Any]) -> dict[str, Any]:
     """Return the parameters written after the colon; a bare value goes to the first there is."""
     if text is None:
         return {}

@@ -141,7 +141,7 @@ class Pipeline:
             for field in fields(part):  # type: ignore[arg-type]
                 value = getattr(part, field.name)
                 if value != field.default and not (field.name == "fraction" and part.name != "top"):
-                    changed.append(f"{field.name}={value:g}")
+                    changed.append(f"{field.name}={value}")
         return ":" + ",".join(changed) if changed else ""
 
     @property

@@ -168,6 +168,8 @@ def _shape_difference(offsets: IntArray, other: IntArray) -> str:
 def _integers(values: npt.NDArray[np.generic]) -> IntArray:
     if values.size and not np.issubdtype(values.dtype, np.integer):
         raise InputError(f"classes are of type {values.dtype}: hand in whole numbers, -1 for no answer")
+    if values.size and values.max() > np.iinfo(np.int64).max:
+        raise InputError(f"class {values.max()} is too large: classes are whole numbers of 64 bits")
     classes = values.astype(np.int64)
     if (classes < -1).any():
         index = int((classes < -1).argmax())
@@ -201,16 +203,14 @@ def _record(outcome: Outcome, block: Block, electorate: Electorate, pipeline: Pi
     answered = decision.winners >= 0
     totals = decision.scores.sum(axis=1)
     totals[~answered] = 1.0
-    outcome.share[block.which] = np.where(
-        answered, decision.scores[each, decision.winners] / totals, 0.0
-    )
+    outcome.share[block.which] = np.where(answered, decision.scores[each, decision.winners] / totals, 0.0)
     outcome.n_cast[block.which] = np.count_nonzero(electorate.pools.answered, axis=1)
     outcome.n_kept[block.which] = np.count_nonzero(decision.kept, axis=1)
     for target, ids in ((outcome.winner, decision.winners), (outcome.rejected, decision.rejected)):
         named = ids if block.classes is None else block.classes[each, ids]
         target[block.which] = np.where(ids >= 0, named, -1)
-    if decision.splits is not None:
-        outcome.separation[block.which] = separations(decision.splits)
+    if pipeline.filter is not None:
+        outcome.separation[block.which] = separations(electorate.splits(pipeline.filter))
 
 
 def separations(splits: Splits) -> FloatArray:
@@ -297,9 +297,7 @@ def _split(
 def _notes(pipeline: Pipeline, n_answered: int, first: Splits | None) -> tuple[str, ...]:
     notes = []
     if pipeline.filter is not None and 0 < n_answered < MIN_POOL:
-        notes.append(
-            f"Only {n_answered} answers: under {MIN_POOL} a split by confidence is mostly noise."
-        )
+        notes.append(f"Only {n_answered} answers: under {MIN_POOL} a split by confidence is mostly noise.")
     if first is not None and separations(first)[0] < MIN_SEPARATION:
         notes.append(
             "The confidences hardly have two humps, so the split says little"

@@ -118,8 +118,8 @@ class BordaVote:
     scores_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.p <= 100:
-            raise InputError(f"borda's p = {self.p:g} is out of range: give a power from 0 to 100")
+        if not 0 <= self.p <= 10:
+            raise InputError(f"borda's p = {self.p:g} is out of range: give a power from 0 to 10")
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return _by_score(borda_scores(pools, members, self.p, negated), pools, members)
@@ -167,9 +167,7 @@ class HierarchicalVote:
 
     def __post_init__(self) -> None:
         if not 1 <= self.intervals <= 10_000:
-            raise InputError(
-                f"{self.intervals} intervals are out of range: give a number from 1 to 10000"
-            )
+            raise InputError(f"{self.intervals} intervals are out of range: give a number from 1 to 10000")
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return Count(*hierarchical_vote(pools, members, self.intervals, negated))

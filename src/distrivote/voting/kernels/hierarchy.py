@@ -59,9 +59,7 @@ def interval_winners(
     groups = intervals + (np.arange(n) * n_intervals)[:, None]
     weights = pools.confidences * members
     cells = (groups * k + pools.answers).ravel()
-    sums: FloatArray = np.bincount(cells, weights.ravel(), n * n_intervals * k).astype(
-        np.float64, copy=False
-    )
+    sums: FloatArray = np.bincount(cells, weights.ravel(), n * n_intervals * k).astype(np.float64, copy=False)
     sums = sums.reshape(n * n_intervals, k)
     scores = signed_scores(sums, negated)
 
@@ -89,9 +87,7 @@ def hierarchical_vote(
     rows = max(1, _MAX_CELLS // (n_intervals * k))
     if n > rows:
         parts = [
-            hierarchical_vote(
-                pools.rows(slice(i, i + rows)), members[i : i + rows], n_intervals, negated
-            )
+            hierarchical_vote(pools.rows(slice(i, i + rows)), members[i : i + rows], n_intervals, negated)
             for i in range(0, n, rows)
         ]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -69,6 +69,8 @@ def make_pools(answers: IntArray, confidences: FloatArray, n_answers: int) -> Po
         huge = confidences.max(axis=1) > _HUGE
         exponents[huge] = 64
         confidences = np.ldexp(confidences, -exponents[:, None])
+        # A confidence that vanished beside one 10^600 times as large still is one.
+        np.maximum(confidences, np.finfo(np.float64).smallest_subnormal, out=confidences)
     return Pools(answers, confidences, answered, max(n_answers, 1), exponents)
 
 

@@ -34,9 +34,7 @@ def no_splits(ranked: FloatArray) -> Splits:
     """Return the splits that call every value positive."""
     n = len(ranked)
     weights, means, sds = np.full((3, n, 2), np.nan)
-    return Splits(
-        ranked[:, 0].copy(), np.full(n, np.nan), weights, means, sds, np.zeros(n, dtype=np.int64)
-    )
+    return Splits(ranked[:, 0].copy(), np.full(n, np.nan), weights, means, sds, np.zeros(n, dtype=np.int64))
 
 
 def copy_rows(source: Splits, target: Splits, which: BoolArray) -> None:
