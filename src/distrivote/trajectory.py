@@ -20,6 +20,39 @@ from distrivote.errors import InputError
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """One text that was injected, as far as it got."""
+
+    start: int
+    """The index of its first token in the trajectory."""
+
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interventions:
+    """What a controller saw and did in one trajectory."""
+
+    insertions: tuple[Insertion, ...] = ()
+
+    step_ends: tuple[int, ...] = ()
+    """The exclusive end of every step, in tokens, as in `splitting.step_ends`; empty if the controller
+    knows no steps."""
+
+    step_confidences: tuple[float, ...] = ()
+    """What each step was judged by, NaN where none of its tokens had a confidence. White space behind
+    the last boundary belongs to the last step but came too late to count."""
+
+    unfinished: bool = False
+    """Whether no boundary ended the last step, so that it was not judged."""
+
+    @property
+    def n_reflections(self) -> int:
+        """How often a text was injected."""
+        return len(self.insertions)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:
     """A reply; with its text alone, one that came without tokens and log-probabilities.
@@ -49,6 +82,12 @@ class Trajectory:
 
     finish_reason: str | None = None
     """Why the reply ended, in the engine's words: "stop", "length", ..."""
+
+    index: int = 0
+    """Its number among the samples of its question, which with the seed fixes its random numbers."""
+
+    interventions: Interventions | None = None
+    """What a controller saw and did; None if there was none."""
 
     def __post_init__(self) -> None:
         n = len(self.tokens)
