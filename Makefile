@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-demo: $(VENV)/base  ## a vote over the sampled answers in examples/, explained
+demo: $(VENV)/run  ## a vote over the sampled answers in examples/, explained
 	@$(BIN)/distrivote vote examples/answers.jsonl
-	@$(BIN)/distrivote vote examples/answers.jsonl --explain bridge
+	@$(BIN)/distrivote vote examples/answers.jsonl --explain bat-and-ball
 
 test: check  ## what CI runs: the checks and all fast tests
 	$(BIN)/python -m pytest
@@ -25,9 +25,9 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv
-	$(BIN)/uv pip compile pyproject.toml --upgrade $(LOCK) -o requirements/base.txt
+	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --upgrade $(LOCK) -o requirements/run.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --all-extras --upgrade $(LOCK) \
-		-c requirements/base.txt -o requirements/dev.txt
+		-c requirements/run.txt -o requirements/dev.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 $(VENV)/python-ready:
@@ -36,13 +36,13 @@ $(VENV)/python-ready:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/base: $(VENV)/python-ready requirements/base.txt pyproject.toml
+$(VENV)/run: $(VENV)/python-ready requirements/run.txt pyproject.toml
 	@echo "setting up $(VENV) ..."
-	@$(PIP) install --require-hashes -r requirements/base.txt
+	@$(PIP) install --require-hashes -r requirements/run.txt
 	@$(PIP) install --no-deps --editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/base requirements/dev.txt
+$(VENV)/dev: $(VENV)/run requirements/dev.txt
 	@echo "setting up what the checks need ..."
 	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@touch $@

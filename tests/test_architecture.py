@@ -16,13 +16,17 @@ PACKAGE = Path(distrivote.__file__).parent
 # Data flows one way: a module imports only from its own line and the lines above it.
 LAYERS = [
     {"errors"},
+    {"problem"},
     {"trajectory"},
     {"splitting"},
     {"confidence"},
     {"answers"},
+    {"selfstepconf"},
     {"engines"},
     {"voting"},
+    {"ballots"},
     {"solve"},
+    {"solve_async"},
     {"store"},
     {"report"},
     {"cli", "__main__"},
@@ -30,7 +34,8 @@ LAYERS = [
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
-EDGE = {"engines", "store", "report", "cli", "__main__"}
+EDGE = {"engines", "solve_async", "store", "report", "cli", "__main__"}
+EDGE_FILES = {"answers/mathverify.py"}
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",
     "tempfile", "threading", "time", "urllib", "pyarrow", "rich", "typer",
@@ -73,7 +78,7 @@ def test_a_module_imports_only_from_lines_above_it(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_only_the_edge_touches_the_world(path: Path) -> None:
-    if layer(path) not in EDGE:
+    if layer(path) not in EDGE and path.relative_to(PACKAGE).as_posix() not in EDGE_FILES:
         assert not {module.split(".")[0] for module in imports(path)} & WORLDLY
 
 
@@ -109,6 +114,4 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_public_names_load_on_use_in_the_command() -> None:
-    loaded_after(
-        "sys.argv = ['/usr/bin/distrivote']\nimport distrivote; distrivote.vote('aab', [3, 2, 1])"
-    )
+    loaded_after("sys.argv = ['/usr/bin/distrivote']\nimport distrivote; distrivote.vote('aab', [3, 2, 1])")

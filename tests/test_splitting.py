@@ -24,9 +24,7 @@ LINE = DelimiterSplitter("\n")
 EXACT = DelimiterSplitter(exact_token=True)
 
 
-def ends(
-    tokens: list[str], rule: Splitter = PARAGRAPH, entropies: list[float] | None = None
-) -> list[int]:
+def ends(tokens: list[str], rule: Splitter = PARAGRAPH, entropies: list[float] | None = None) -> list[int]:
     return step_ends(tokens, rule, entropies).tolist()
 
 
@@ -109,9 +107,7 @@ def test_a_line_ends_with_its_newline(tokens: list[str], expected: list[int]) ->
         (["\n\n", "a", "\n\n", "\n\n", "b"], [3, 5]),
     ],
 )
-def test_an_exact_token_is_the_delimiter_and_nothing_else(
-    tokens: list[str], expected: list[int]
-) -> None:
+def test_an_exact_token_is_the_delimiter_and_nothing_else(tokens: list[str], expected: list[int]) -> None:
     assert ends(tokens, EXACT) == expected
 
 

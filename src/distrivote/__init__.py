@@ -5,8 +5,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from distrivote.ballots import ballot_of, from_openai, from_vllm
+    from distrivote.engines.base import SamplingParams
     from distrivote.errors import DistrivoteError, InputError, MissingPackageError, UnknownNameError
-    from distrivote.solve import from_openai, from_vllm
+    from distrivote.problem import Problem
+    from distrivote.selfstepconf import BudgetForcing, SelfStepConf
+    from distrivote.solve import Solution, sample, solution_of, solve
+    from distrivote.solve_async import asample, asolve
     from distrivote.trajectory import Trajectory
     from distrivote.voting.ballot import Ballot, Outcome, Split, Tally
     from distrivote.voting.methods import METHODS, parse_method
@@ -16,19 +21,30 @@ if TYPE_CHECKING:
 _HOMES = {
     "METHODS": "voting.methods",
     "Ballot": "voting.ballot",
+    "BudgetForcing": "selfstepconf",
     "DistrivoteError": "errors",
     "InputError": "errors",
     "MissingPackageError": "errors",
     "Outcome": "voting.ballot",
     "Pipeline": "voting.pipeline",
+    "Problem": "problem",
+    "SamplingParams": "engines.base",
+    "SelfStepConf": "selfstepconf",
+    "Solution": "solve",
     "Split": "voting.ballot",
     "Tally": "voting.ballot",
     "Trajectory": "trajectory",
     "UnknownNameError": "errors",
+    "asample": "solve_async",
+    "asolve": "solve_async",
+    "ballot_of": "ballots",
     "elect": "voting.vote",
-    "from_openai": "solve",
-    "from_vllm": "solve",
+    "from_openai": "ballots",
+    "from_vllm": "ballots",
     "parse_method": "voting.methods",
+    "sample": "solve",
+    "solution_of": "solve",
+    "solve": "solve",
     "vote": "voting.vote",
     "vote_batch": "voting.vote",
 }
@@ -36,19 +52,30 @@ _HOMES = {
 __all__ = [
     "METHODS",
     "Ballot",
+    "BudgetForcing",
     "DistrivoteError",
     "InputError",
     "MissingPackageError",
     "Outcome",
     "Pipeline",
+    "Problem",
+    "SamplingParams",
+    "SelfStepConf",
+    "Solution",
     "Split",
     "Tally",
     "Trajectory",
     "UnknownNameError",
+    "asample",
+    "asolve",
+    "ballot_of",
     "elect",
     "from_openai",
     "from_vllm",
     "parse_method",
+    "sample",
+    "solution_of",
+    "solve",
     "vote",
     "vote_batch",
 ]

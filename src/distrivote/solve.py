@@ -1,196 +1,140 @@
-"""The whole flow on one page: replies -> trajectories -> answers and confidences -> a ballot.
+"""The whole flow on one page: sample, measure, vote.
 
-For each trajectory the answer is extracted, the text is cut into steps, and a measure turns its
-log-probabilities into a confidence. What comes out is what is voted on. The parts are exchangeable; how
-each of them works is in its own file.
+    engine, problem -> trajectories -> ballot -> tally
+
+`solve` does it in one call. `sample` is its first half, for those who want to see trajectories as they
+finish, and `solution_of` its second. For asynchronous programs see `solve_async`.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 
-import numpy as np
-
-from distrivote.answers.extract import Extractor, OwnExtractor, extractor
-from distrivote.confidence import (
-    DEFAULT_K,
-    Measure,
-    TrajectoryConfidence,
-    entries_given,
-    measure_named,
-    token_entropy,
-)
-from distrivote.confidence.tokens import check_k
-from distrivote.engines.responses import trajectories_from_openai, trajectories_from_vllm
+from distrivote.ballots import ballot_of
+from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.errors import InputError
-from distrivote.splitting import Splitter, splitter, step_ends
+from distrivote.problem import Problem
+from distrivote.selfstepconf import Controller, SelfStepConf
 from distrivote.trajectory import Trajectory
-from distrivote.voting.ballot import Ballot
+from distrivote.voting.ballot import Answer, Ballot, Tally
+from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.vote import vote
+
+MAX_BUDGET = 100_000
+"""More trajectories than this for one question are taken for a slip of the finger."""
+
+SSC = SelfStepConf()
+"""The paper's settings."""
 
 
-def from_openai(
-    responses: Any,
-    *,
-    extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = "answer-step",
-    split: str | Splitter = "paragraph",
-    k: int = DEFAULT_K,
-) -> Ballot:
-    """Make a ballot of the responses of an OpenAI-compatible server to one question.
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """An answer, and everything that it rests on."""
 
-    `responses` is one response or several, chat or completions, as dicts or as the objects of the
-    openai package; every choice is a trajectory. Ask for them with logprobs=True, top_logprobs=20.
+    problem: Problem
+    tally: Tally
+    ballot: Ballot
+    trajectories: tuple[Trajectory, ...]
+    """In the order of their numbers, as they are in the ballot."""
 
-    >>> texts = ["2 + 2 = 4", "The answer is 5.", "The answer is 4."]
-    >>> choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in texts]
-    >>> ballot = from_openai({"choices": choices}, extract="number")
-    >>> ballot.labels, ballot.classes.tolist()
-    (('4', '5'), [0, 1, 0])
-    """
-    trajectories = trajectories_from_openai(responses)
-    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k)
+    @property
+    def answer(self) -> Answer | None:
+        """The answer to believe; None if no trajectory gave one."""
+        return self.tally.answer
 
+    @property
+    def n_tokens(self) -> int:
+        return sum(trajectory.n_tokens for trajectory in self.trajectories)
 
-def from_vllm(
-    outputs: Any,
-    *,
-    extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = "answer-step",
-    split: str | Splitter = "paragraph",
-    k: int = DEFAULT_K,
-) -> Ballot:
-    """Make a ballot of vLLM's outputs for one prompt, sampled with SamplingParams(n=..., logprobs=20).
-
-    >>> from types import SimpleNamespace as Object
-    >>> row = {19: Object(logprob=-0.1, decoded_token="4"), 20: Object(logprob=-2.3, decoded_token="5")}
-    >>> sample = Object(text="4", token_ids=[19], logprobs=[row], finish_reason="stop")
-    >>> ballot = from_vllm([Object(outputs=[sample, sample])])
-    >>> ballot.labels, ballot.confidences.tolist()
-    (('4',), [1.2, 1.2])
-    """
-    trajectories = trajectories_from_vllm(outputs)
-    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k)
-
-
-def ballot_of(
-    trajectories: Iterable[Trajectory],
-    *,
-    extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = "answer-step",
-    split: str | Splitter = "paragraph",
-    k: int = DEFAULT_K,
-) -> Ballot:
-    """Make a ballot of one question's trajectories.
-
-    `extract`, `measure` and `split` are names or objects of one's own. `k` is how many of the most
-    probable tokens count; if fewer were given, those count and a note says so. Trajectories with
-    different numbers of them are refused, since their confidences do not compare.
-
-    >>> ballot_of([Trajectory("4"), Trajectory("5")], extract="number").labels
-    ('4', '5')
-    """
-    trajectories = list(trajectories)
-    find = extractor(extract)
-    rule = measure_named(measure) if isinstance(measure, str) else measure
-    steps = splitter(split) if isinstance(split, str) else split
-    check_k(k)
-    if rule.uses_top_k:
-        k = _common_k(trajectories, k)
-    votes = [_vote(trajectory, find, rule, steps, k) for trajectory in trajectories]
-    return Ballot.of(
-        [vote.answer for vote in votes],
-        [vote.confidence.value for vote in votes],
-        _notes(trajectories, votes, rule),
-    )
-
-
-class _Vote(NamedTuple):
-    answer: str | None
-    confidence: TrajectoryConfidence
-
-
-def _vote(trajectory: Trajectory, find: Extractor, measure: Measure, split: Splitter, k: int) -> _Vote:
-    found = find(trajectory.text)
-    ends = None
-    if measure.answer_step_only:
-        entropies = token_entropy(trajectory.top_logprobs, k).values if split.uses_entropy else None
-        ends = step_ends(trajectory.tokens, split, entropies)
-    answer, answer_end = (None, None) if found is None else found
-    return _Vote(answer, measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end))
-
-
-def _common_k(trajectories: Sequence[Trajectory], k: int) -> int:
-    """Return how many of the most probable entries all trajectories have, k at most.
-
-    Trajectories without any do not count, and neither does the one more that an engine gives where
-    the sampled token is not among the most probable.
-    """
-    given = [(min(entries_given(t.top_logprobs), k), t) for t in trajectories]
-    given = [(n, trajectory) for n, trajectory in given if n]
-    if not given:
-        return k
-    fewest = min(n for n, _ in given)
-    if fewest == 1:
-        raise InputError(
-            "some trajectories have 1 log-probability per token: ask the server for at least 2"
-            f" (top_logprobs={DEFAULT_K} is usual)"
-        )
-    for n, trajectory in given:
-        if n > fewest and not _only_extras(trajectory, fewest):
-            raise InputError(
-                f"some trajectories have {fewest} log-probabilities per token and some {n}, and their"
-                f" confidences do not compare: vote on them separately, or set k={fewest}"
+    @property
+    def best(self) -> Trajectory | None:
+        """The most confident trajectory that gave the answer."""
+        if self.tally.answer is None:
+            return None
+        winner = self.ballot.labels.index(self.tally.answer)
+        mine = [
+            (-confidence if confidence == confidence else 0.0, index)
+            for index, (given, confidence) in enumerate(
+                zip(self.ballot.classes.tolist(), self.ballot.confidences.tolist(), strict=True)
             )
-    return fewest
+            if given == winner
+        ]
+        return self.trajectories[min(mine)[1]]
 
 
-def _only_extras(trajectory: Trajectory, k: int) -> bool:
-    """Say whether no token has more than k entries but for the sampled token's own, the last one."""
-    n_entries = np.count_nonzero(~np.isnan(trajectory.top_logprobs), axis=1)
-    longer = n_entries > k
-    least = np.nanmin(trajectory.top_logprobs[longer], axis=1)
-    return bool((n_entries <= k + 1).all() and (trajectory.logprobs[longer] <= least).all())
+def solve(
+    engine: Engine,
+    problem: Problem | str,
+    pipeline: Pipeline | str = "dis-gmm",
+    budget: int = 32,
+    ssc: Controller | None = SSC,
+    params: SamplingParams | None = None,
+    *,
+    equal: Callable[[str, str], bool] | None = None,
+    key: Callable[[str], Hashable] | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Sample `budget` trajectories, watched by a controller, and vote.
+
+    Args:
+        engine: Where trajectories come from.
+        problem: A question, or a `Problem` with a template of its own.
+        pipeline: How to vote.
+        budget: How many trajectories.
+        ssc: The controller; None for plain sampling.
+        params: How to sample.
+        equal: Whether two answers are the same, where strings and numbers don't say it.
+        key: What an answer is compared by, instead.
+        watch: Called now and then with how far it has come.
+    """
+    problem = problem_of(problem)
+    trajectories = list(sample(engine, problem, budget, ssc, params, watch=watch))
+    return solution_of(problem, trajectories, pipeline, ssc, equal=equal, key=key)
 
 
-def _notes(trajectories: Sequence[Trajectory], votes: Sequence[_Vote], measure: Measure) -> list[str]:
-    notes = []
-    n_answered = sum(vote.answer is not None for vote in votes)
-    n_silent = sum(vote.answer is not None and math.isnan(vote.confidence.value) for vote in votes)
-    if votes and not n_answered:
-        notes.append(
-            f"no answer was found in any of {len(votes)} trajectories: check how answers are extracted"
-        )
-    if votes and all(math.isnan(vote.confidence.value) for vote in votes):
-        notes.append(_no_confidence_note(trajectories, measure))
-    elif n_silent:
-        notes.append(
-            f"{n_silent} of {n_answered} answered trajectories have no confidence, since they came"
-            " without usable log-probabilities"
-        )
-    used = max((vote.confidence.k for vote in votes), default=0)
-    if 0 < used < DEFAULT_K:
-        notes.append(
-            f"confidences rest on the {used} most probable tokens; {DEFAULT_K} are usual, and values for"
-            " different numbers do not compare"
-        )
-    noted = [(i, note) for i, vote in enumerate(votes) for note in vote.confidence.notes]
-    if noted:
-        first, note = noted[0]
-        notes.append(f"trajectory {first}: {note}")
-    n_noted = len({i for i, _ in noted})
-    if n_noted > 1:
-        notes.append(f"{n_noted} of {len(votes)} trajectories have such a note; this was the first")
-    return notes
+def sample(
+    engine: Engine,
+    problem: Problem | str,
+    budget: int = 32,
+    ssc: Controller | None = SSC,
+    params: SamplingParams | None = None,
+    *,
+    watch: Callable[[Progress], None] | None = None,
+) -> Iterator[Trajectory]:
+    """Yield trajectories as they finish; closing the iterator cancels those that are under way."""
+    check_budget(budget)
+    messages = problem_of(problem).messages()
+    return engine.sample(messages, budget, params or SamplingParams(), ssc, watch=watch)
 
 
-def _no_confidence_note(trajectories: Sequence[Trajectory], measure: Measure) -> str:
-    ask = f"ask the server for logprobs with top_logprobs={DEFAULT_K}"
-    if measure.uses_top_k and any(np.isfinite(t.logprobs).any() for t in trajectories):
-        ask += ', or use measure="logprob", which needs the sampled tokens only'
-    return (
-        "there are no usable log-probabilities and so no confidences: only majority voting (sc) works;"
-        f" {ask}"
-    )
+def check_budget(budget: int) -> None:
+    """Raise InputError unless the budget is a number of trajectories that somebody may mean."""
+    if not 1 <= budget <= MAX_BUDGET:
+        raise InputError(f"budget is {budget}: give a number of trajectories from 1 to {MAX_BUDGET:,}")
+
+
+def solution_of(
+    problem: Problem | str,
+    trajectories: Iterable[Trajectory],
+    pipeline: Pipeline | str = "dis-gmm",
+    ssc: Controller | None = SSC,
+    *,
+    equal: Callable[[str, str], bool] | None = None,
+    key: Callable[[str], Hashable] | None = None,
+) -> Solution:
+    """Measure trajectories and vote on them."""
+    problem = problem_of(problem)
+    ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
+    split = ssc.split if isinstance(ssc, SelfStepConf) else SSC.split
+    ballot = ballot_of(ordered, extract=problem.extractor, split=split, equal=equal, key=key)
+    return Solution(problem, vote(ballot, method=pipeline), ballot, ordered)
+
+
+def problem_of(problem: Problem | str) -> Problem:
+    """Return a problem, making one of a bare question."""
+    if isinstance(problem, Problem):
+        return problem
+    if not problem.strip():
+        raise InputError("the question is empty: ask something")
+    return Problem(problem)

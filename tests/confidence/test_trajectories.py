@@ -44,9 +44,7 @@ def test_mean_is_the_mean_over_all_tokens() -> None:
     ("answer_end", "expected"),
     [(1, 1.5), (4, 1.5), (5, 6.0), (8, 6.0), (9, 20.0), (None, 20.0), (99, 20.0)],
 )
-def test_answer_step_is_the_step_in_which_the_answer_ends(
-    answer_end: int | None, expected: float
-) -> None:
+def test_answer_step_is_the_step_in_which_the_answer_ends(answer_end: int | None, expected: float) -> None:
     #                              steps: |-----------|  |---------|  |-|
     reply = trajectory([1.0, 2.0, 5.0, 7.0, 20.0], ["ab", "\n\n", "cd", "\n\n", "e"])
     ends = np.array([2, 4, 5])

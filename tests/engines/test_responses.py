@@ -21,8 +21,7 @@ TOP = [-0.1, -2.5, -4.0]
 def entry(token: str, encoded: bytes | None = None, top: list[float] | None = None) -> dict[str, Any]:
     """Return one token of a chat reply."""
     rows = [
-        {"token": f"t{i}", "logprob": x, "bytes": None}
-        for i, x in enumerate(TOP if top is None else top)
+        {"token": f"t{i}", "logprob": x, "bytes": None} for i, x in enumerate(TOP if top is None else top)
     ]
     return {
         "token": token,
@@ -130,9 +129,7 @@ def test_sampled_log_probabilities_may_come_without_others() -> None:
 
 def test_an_unusable_entry_is_kept_as_minus_infinity_so_that_it_can_be_counted() -> None:
     tokens = [entry("4", top=[-0.1, None, math.nan, -9999.0])]  # type: ignore[list-item]
-    np.testing.assert_array_equal(
-        one(chat("4", tokens)).top_logprobs, [[-0.1, -np.inf, -np.inf, -9999.0]]
-    )
+    np.testing.assert_array_equal(one(chat("4", tokens)).top_logprobs, [[-0.1, -np.inf, -np.inf, -9999.0]])
 
 
 def test_bytes_put_a_split_character_into_the_token_that_completes_it() -> None:

@@ -114,9 +114,7 @@ _EXTRACTORS: dict[str, Extractor] = {
 
 # Every repetition below is possessive or bounded: no input makes these patterns back up.
 _BRACE = re.compile(r"\\boxed\s*+\{|\\(?!\\?boxed)[\\{}]|[{}]")
-_LETTER = (
-    r"[\s*_$({\[]*+(?:\\(?:text|textbf|mathbf|mathrm)\s*+\{)?[\s*(\[]*+(%s)(?=\s*+(?:$|[).\]:,}*$]))"
-)
+_LETTER = r"[\s*_$({\[]*+(?:\\(?:text|textbf|mathbf|mathrm)\s*+\{)?[\s*(\[]*+(%s)(?=\s*+(?:$|[).\]:,}*$]))"
 _OPTION = re.compile(_LETTER % "[A-E]")
 _BOXED_OPTION = re.compile(_LETTER % "[A-Ea-e]")
 _STATEMENT = re.compile(

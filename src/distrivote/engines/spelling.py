@@ -35,7 +35,7 @@ def spelled(content: str, thinking: str, tokens: Spelling) -> list[str] | None:
     for texts in _readings(tokens):
         end = _reply_end("".join(texts), content, thinking)
         if end is not None:
-            return _cut(texts, end)
+            return cut(texts, end)
     return _laid_over(tokens.pieces, thinking + content)
 
 
@@ -83,7 +83,7 @@ def _reply_end(joined: str, content: str, thinking: str) -> int | None:
     return at + len(body) if not before or split_off or not content.strip() else None
 
 
-def _cut(texts: list[str], end: int) -> list[str]:
+def cut(texts: list[str], end: int) -> list[str]:
     """Return the texts up to a character offset, without tokens that begin at or behind it."""
     kept = []
     for text, text_end in zip(texts, accumulate(map(len, texts)), strict=True):
@@ -117,4 +117,4 @@ def _laid_over(pieces: list[str], text: str) -> list[str] | None:
     rest = min(n_found, len(ends) - 1)  # the first token that may stand for what is left
     ends[rest:] = [len(text)] * (len(ends) - rest)
     texts = [text[start:end] for start, end in pairwise([0, *ends])]
-    return _cut(texts, len(text))
+    return cut(texts, len(text))

@@ -1,0 +1,261 @@
+"""`distrivote ask`: one question to a model in this process, N times, and a vote at the end."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distrivote.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from distrivote.engines.base import SamplingParams
+    from distrivote.engines.llamacpp import LlamaCppEngine
+    from distrivote.problem import Problem
+    from distrivote.selfstepconf import SelfStepConf
+    from distrivote.solve import Solution
+
+
+def ask(
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What to ask, or - to read it from standard input.")
+    ],
+    model: Annotated[
+        str,
+        typer.Option(metavar="MODEL", help="A GGUF file, hf:ORG/REPO/FILE, or the built-in smollm2-135m."),
+    ] = "smollm2-135m",
+    budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
+    method: Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="How to vote.")] = "dis-gmm",
+    ssc: Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops.")] = True,
+    alpha: Annotated[
+        float, typer.Option(metavar="X", help="SelfStepConf: how much of the threshold stays per step.")
+    ] = 0.8,
+    delta: Annotated[
+        float, typer.Option(metavar="X", help="SelfStepConf: reflect below this share of the threshold.")
+    ] = 0.8,
+    reflection: Annotated[
+        str, typer.Option(metavar="TEXT", help="SelfStepConf: the text to inject.")
+    ] = "wait",
+    split: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Where steps end: paragraph, line, exact, window:N, entropy."),
+    ] = "paragraph",
+    temperature: Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")] = 0.6,
+    top_p: Annotated[float, typer.Option(metavar="X", help="Nucleus of the sampling.")] = 0.95,
+    top_k: Annotated[int, typer.Option(metavar="N", help="Sample among so many tokens; 0: all.")] = 0,
+    min_p: Annotated[
+        float, typer.Option(metavar="X", help="Leave out tokens below this share of the likeliest.")
+    ] = 0.0,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="The longest trajectory.")] = 256,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same trajectories.")] = 0,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to put the question: math, choice, plain, worked (two examples; for the built-in"
+            " model), or a file that holds {question}.",
+        ),
+    ] = None,
+    slots: Annotated[int, typer.Option(metavar="N", help="Trajectories that advance together.")] = 32,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads for decoding; all processors if not said.")
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Also print the best trajectory, step by step.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Ask a language model the same question N times and vote.
+
+    The built-in model is small and often wrong: it is there to show how it works. Ctrl-C stops the
+    sampling and votes on what is finished. In a pipe the answer alone is printed.
+    """
+    from distrivote.engines.base import SamplingParams
+    from distrivote.selfstepconf import SelfStepConf
+    from distrivote.solve import check_budget
+    from distrivote.splitting import splitter
+    from distrivote.voting.methods import parse_method
+
+    check_budget(budget)
+    pipeline = parse_method(method)
+    controller = SelfStepConf(alpha, delta, reflection, splitter(split)) if ssc else None
+    params = SamplingParams(temperature, top_p, top_k, min_p, max_tokens, seed=seed)
+    problem = _problem(question, template, model)
+    solution, seconds, stopped = _solve(
+        problem, model, budget, pipeline.name, controller, params, slots, threads, as_json
+    )
+    if as_json:
+        _print_json(solution, controller, model, seconds, stopped)
+    elif not sys.stdout.isatty():
+        print("" if solution.answer is None else solution.answer)
+    else:
+        _print(solution, controller, model, budget, seconds, show)
+    if solution.answer is None:
+        print("distrivote: no trajectory gave an answer", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _problem(question: str, template: str | None, model: str) -> Problem:
+    from pathlib import Path
+
+    from distrivote.engines.model_files import BUILT_IN
+    from distrivote.problem import TEMPLATES, Problem
+
+    if question == "-":
+        question = sys.stdin.read().strip()
+    if not question.strip():
+        raise InputError("the question is empty: ask something")
+    if template is None:
+        template = "worked" if model == BUILT_IN else "math"
+    elif template not in TEMPLATES and Path(template).is_file():
+        text = Path(template).read_text(errors="replace")
+        if "{question}" not in text:
+            raise InputError(f"the template {template} has no {{question}} in it: put it where it belongs")
+        template = text
+    return Problem(question, template=template)
+
+
+def _solve(
+    problem: Problem,
+    model: str,
+    budget: int,
+    method: str,
+    controller: SelfStepConf | None,
+    params: SamplingParams,
+    slots: int,
+    threads: int | None,
+    quiet: bool,
+) -> tuple[Solution, float, bool]:
+    """Return the solution, the seconds that sampling took, and whether it was stopped early."""
+    from distrivote.answers.extract import extractor
+    from distrivote.cli.live import Sampling
+    from distrivote.engines.llamacpp import LlamaCppEngine
+    from distrivote.solve import sample, solution_of
+
+    console = _console(sys.stderr)
+    say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
+    engine: LlamaCppEngine = LlamaCppEngine(model, n_slots=slots, n_threads=threads, say=say)
+    if console.is_terminal and not quiet:
+        console.print(_headline(engine.model, budget, method, controller))
+    find = extractor(problem.extractor)
+
+    def answer_in(text: str) -> str | None:
+        found = find(text)
+        return None if found is None else found.answer
+
+    trajectories, stopped = [], False
+    with Sampling(console, budget, answer_in) as display:
+        try:
+            for trajectory in sample(engine, problem, budget, controller, params, watch=display.watch):
+                trajectories.append(trajectory)
+                display.add(trajectory)
+        except KeyboardInterrupt:
+            stopped = True
+    seconds = display.seconds
+    engine.close()
+    if stopped:
+        if not trajectories:
+            raise KeyboardInterrupt
+        print(f"stopped: voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
+    return solution_of(problem, trajectories, method, controller), seconds, stopped
+
+
+def _silent(_text: str) -> None:
+    pass
+
+
+def _headline(model: str, budget: int, method: str, controller: SelfStepConf | None) -> str:
+    distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
+    state = "off" if controller is None else "on"
+    return f"{model}, embedded · {budget} trajectories · {distri} · SelfStepConf {state}"
+
+
+def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
+    """Say what SelfStepConf did, also where it had nothing to do."""
+    from distrivote.selfstepconf import lowest_ratio
+
+    if controller is None:
+        return "SelfStepConf off"
+    records = [t.interventions for t in solution.trajectories if t.interventions is not None]
+    n = sum(record.n_reflections for record in records)
+    ratios = [lowest_ratio(record, controller.alpha, controller.delta) for record in records]
+    known = [ratio for ratio in ratios if ratio == ratio]
+    if not known:
+        return f"{n} reflections; no trajectory has two steps to compare"
+    reflections = "1 reflection" if n == 1 else f"{n} reflections"
+    lowest = f"lowest step at {min(known):.2f} of the threshold (reflects below {controller.delta:g})"
+    return f"{reflections}, {lowest}"
+
+
+def _print(
+    solution: Solution,
+    controller: SelfStepConf | None,
+    model: str,
+    budget: int,
+    seconds: float,
+    show: bool,
+) -> None:
+    from distrivote.report.explanation import explanation
+    from distrivote.report.trajectory import trajectory_text
+
+    console = _console(sys.stdout)
+    tally = solution.tally
+    title = _headline(model, budget, tally.method, controller)
+    console.print()
+    console.print(explanation(title, solution.ballot, tally, console.width))
+    rate = solution.n_tokens / seconds if seconds > 0 else 0.0
+    facts = (
+        f"{len(solution.trajectories)} trajectories, {solution.n_tokens:,} tokens, {seconds:.1f} s"
+        f" ({rate:,.0f} tok/s) · {_watched(solution, controller)}"
+    )
+    console.print(f"\n  {facts}", style="dim")
+    if show and solution.best is not None:
+        console.print(f"\n  the best trajectory, number {solution.best.index}", style="bold")
+        console.print(trajectory_text(solution.best))
+    elif solution.best is not None:
+        console.print("  --show reads the best one · --json for programs", style="dim")
+
+
+def _print_json(
+    solution: Solution, controller: SelfStepConf | None, model: str, seconds: float, stopped: bool
+) -> None:
+    import json
+
+    from distrivote.report.explanation import told
+    from distrivote.report.printouts import tally_json
+
+    ballot = solution.ballot
+    document = {
+        "question": solution.problem.question,
+        "model": model,
+        "answer": solution.answer,
+        "stopped": stopped,
+        "tally": tally_json(solution.tally, told(solution.tally)),
+        "n_tokens": solution.n_tokens,
+        "seconds": round(seconds, 3),
+        "ssc": _watched(solution, controller),
+        "trajectories": [
+            {
+                "index": trajectory.index,
+                "answer": ballot.labels[given] if given >= 0 else None,
+                "confidence": confidence if confidence == confidence else None,
+                "n_tokens": trajectory.n_tokens,
+                "finish_reason": trajectory.finish_reason,
+                "n_reflections": trajectory.interventions.n_reflections if trajectory.interventions else 0,
+                "text": trajectory.text,
+            }
+            for trajectory, given, confidence in zip(
+                solution.trajectories, ballot.classes.tolist(), ballot.confidences.tolist(), strict=True
+            )
+        ],
+    }
+    print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def _console(file: object) -> Console:
+    from rich.console import Console
+
+    return Console(file=file, highlight=False, markup=False, emoji=False)  # type: ignore[arg-type]

@@ -1,0 +1,78 @@
+"""What moves while trajectories are sampled: a bar, tokens per second, time left, the answers so far."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from distrivote.answers.equivalence import classify
+from distrivote.engines.base import Progress
+from distrivote.report.text import shortened
+from distrivote.trajectory import Trajectory
+
+_BAR = 28
+_ANSWERS = 4
+
+
+class Sampling:
+    """A display on standard error that is there while sampling runs, and only on a terminal."""
+
+    def __init__(self, console: Console, budget: int, find: Callable[[str], str | None]) -> None:
+        self._budget = budget
+        self._find = find
+        self._answers: list[str | None] = []
+        self._progress = Progress(0, 0, 0)
+        self._begun = time.monotonic()
+        self._live = Live(console=console, refresh_per_second=8, transient=True, get_renderable=self.render)
+        self._on = console.is_terminal
+
+    def __enter__(self) -> Sampling:
+        if self._on:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._on:
+            self._live.stop()
+
+    @property
+    def n_tokens(self) -> int:
+        return self._progress.n_tokens
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._begun
+
+    def watch(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def add(self, trajectory: Trajectory) -> None:
+        self._answers.append(self._find(trajectory.text))
+
+    def render(self) -> Text:
+        n, seconds = len(self._answers), self.seconds
+        full = round(_BAR * n / self._budget)
+        line = Text("sampling ", no_wrap=True, overflow="ellipsis")
+        line.append("━" * full, style="#56B4E9")
+        line.append("━" * (_BAR - full), style="dim")
+        parts = [f" {n}/{self._budget}", f"{self.n_tokens:,} tokens"]
+        if seconds > 0.5:
+            parts.append(f"{self.n_tokens / seconds:,.0f} tok/s")
+        if 0 < n < self._budget:
+            left = seconds / n * (self._budget - n)
+            parts.append(f"{int(left) // 60}:{int(left) % 60:02d} left")
+        parts.append(f"{self._progress.n_reflections} reflections")
+        line.append(" · ".join(parts))
+        given = [answer for answer in classify(self._answers).answers if answer is not None]
+        shares = [
+            f"{shortened(answer, 20)} {count / len(given):.0%}"
+            for answer, count in Counter(given).most_common(_ANSWERS)
+        ]
+        if shares:
+            line.append("\nso far   " + " · ".join(shares), style="dim")
+        return line

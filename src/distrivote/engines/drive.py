@@ -1,0 +1,211 @@
+"""One trajectory under way, for engines that own sampling: token, text, controller, action.
+
+An engine hands over what the model said at the next position; the drive chooses the token (or takes the one
+that is to be injected), reports it to the controller, and says what to decode next. It knows tokens and
+texts, but no cache and no batch.
+
+At the positions of a reflection the probabilities of the most likely token and of the reflection's token are
+exchanged and the position is decoded greedily: so exactly the reflection appears, and since an exchange only
+permutes the distribution, the confidence there is the model's own.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from distrivote.engines.base import SamplingParams
+from distrivote.engines.sampling import Logits, Position, TokenSampler
+from distrivote.engines.spelling import cut
+from distrivote.selfstepconf import Controller, Injection
+from distrivote.trajectory import Trajectory
+
+_UNIFORMS = 256
+"""Random numbers drawn at a time; the stream of a trajectory is the same for any number."""
+
+_CONTEXT = 32
+"""Characters before an injected text that decide how it is cut into tokens."""
+
+
+class Vocabulary(Protocol):
+    """What a drive needs to know of a model's tokens."""
+
+    @property
+    def pieces(self) -> Sequence[bytes]: ...
+
+    @property
+    def end_tokens(self) -> frozenset[int]: ...
+
+    def tokenize(self, text: str, special: bool = False) -> list[int]: ...
+
+
+class Next(NamedTuple):
+    """What the engine is to decode next."""
+
+    token: int
+    take_back: int = 0
+    """So many tokens leave the sequence first; the last one that stays is decoded again."""
+
+
+class Drive:
+    """The state of one trajectory."""
+
+    def __init__(
+        self,
+        index: int,
+        params: SamplingParams,
+        vocabulary: Vocabulary,
+        sampler: TokenSampler,
+        controller: Controller | None,
+        answered: Callable[[str], bool],
+    ) -> None:
+        self.index = index
+        self.finish_reason: str | None = None
+        self.n_reflections = 0
+        self._params = params
+        self._vocabulary = vocabulary
+        self._sampler = sampler
+        self._controller = None if controller is None else controller.start()
+        self._uses_entropy = controller is not None and controller.uses_entropy
+        self._answered = answered
+        self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([params.seed, index])))
+        self._uniforms = self._random.random(_UNIFORMS)
+        self._n_drawn = 0
+        self._due: deque[int] = deque()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.tokens: list[int] = []
+        self._texts: list[str] = []
+        self._logprobs: list[float] = []
+        self._top: list[npt.NDArray[np.float64]] = []
+        self._tail = ""
+        self._n_tail = max((len(stop) for stop in params.stop), default=0)
+
+    def advance(self, logits: Logits) -> Next | None:
+        """Choose the next token; None when the trajectory has ended."""
+        position = self._sampler.read(logits)
+        top = position.top_logits[: self._params.n_logprobs] - position.log_total
+        confidence = float(-top.mean())
+        injected = bool(self._due)
+        if injected:
+            token = self._due.popleft()
+        else:
+            token = self._sampler.choose(logits, position, self._uniform())
+            if token in self._vocabulary.end_tokens:
+                injection = self._at_end()
+                if injection is None:
+                    self.finish_reason = "stop"
+                    return None
+                self._inject(injection)
+                token, injected = self._due.popleft(), True
+        self._append(token, float(logits[token]) - position.log_total, top)
+        injection = self._report(confidence, logits, position, injected)
+        if injection is not None:
+            return self._apply(injection, logits, position, confidence)
+        return self._go_on(token)
+
+    def _uniform(self) -> float:
+        if self._n_drawn == _UNIFORMS:
+            self._uniforms = self._random.random(_UNIFORMS)
+            self._n_drawn = 0
+        self._n_drawn += 1
+        return float(self._uniforms[self._n_drawn - 1])
+
+    def _at_end(self) -> Injection | None:
+        if self._controller is None:
+            return None
+        return self._controller.at_end(lambda: self._answered("".join(self._texts)))
+
+    def _append(self, token: int, logprob: float, top: npt.NDArray[np.float64]) -> None:
+        text = self._decoder.decode(self._vocabulary.pieces[token])
+        self.tokens.append(token)
+        self._texts.append(text)
+        self._logprobs.append(logprob)
+        self._top.append(top)
+        if self._n_tail:
+            self._tail += text
+
+    def _report(
+        self, confidence: float, logits: Logits, position: Position, injected: bool
+    ) -> Injection | None:
+        if self._controller is None:
+            return None
+        text = self._texts[-1]
+        if injected:
+            self._controller.push_injected(text, confidence)
+            return None
+        entropy = self._sampler.entropy(logits, position) if self._uses_entropy else math.nan
+        return self._controller.push(text, confidence, entropy)
+
+    def _inject(self, injection: Injection) -> None:
+        self.n_reflections += 1
+        self._due.extend(self._tokens_of(injection.text))
+
+    def _tokens_of(self, text: str) -> list[int]:
+        """Return the tokens of a text as it would stand at this place."""
+        before = "".join(self._texts[-_CONTEXT:])[-_CONTEXT:]
+        context = self._vocabulary.tokenize(before)
+        both = self._vocabulary.tokenize(before + text)
+        if both[: len(context)] == context and len(both) > len(context):
+            return both[len(context) :]
+        return self._vocabulary.tokenize(text)
+
+    def _apply(
+        self, injection: Injection, logits: Logits, position: Position, confidence: float
+    ) -> Next | None:
+        """Begin an injection: behind the token just sampled, or in its place and that of some before."""
+        token = self.tokens[-1]
+        if injection.take_back:
+            kept = slice(len(self.tokens) - injection.take_back, None)
+            del self.tokens[kept], self._texts[kept], self._logprobs[kept], self._top[kept]
+            self._decoder.reset()
+            self._tail = "".join(self._texts[-self._n_tail :])[-self._n_tail :] if self._n_tail else ""
+        self._inject(injection)
+        if injection.take_back == 0:
+            return self._go_on(token)
+        if injection.take_back > 1:
+            return Next(-1, injection.take_back - 1)
+        # What the model said here is known: the injected text begins at this very position.
+        token = self._due.popleft()
+        top = position.top_logits[: self._params.n_logprobs] - position.log_total
+        self._append(token, float(logits[token]) - position.log_total, top)
+        self._report(confidence, logits, position, injected=True)
+        return self._go_on(token)
+
+    def _go_on(self, token: int) -> Next | None:
+        if self._n_tail:
+            if any(stop in self._tail for stop in self._params.stop):
+                self.finish_reason = "stop"
+                return None
+            self._tail = self._tail[-self._n_tail :]
+        if len(self.tokens) >= self._params.max_tokens:
+            self.finish_reason = "length"
+            return None
+        return Next(token)
+
+    def trajectory(self) -> Trajectory:
+        """Return the trajectory as far as it has come."""
+        texts = list(self._texts)
+        if texts:
+            texts[-1] += self._decoder.decode(b"", final=True)
+        if self._n_tail:
+            text = "".join(texts)
+            ends = [at for stop in self._params.stop if (at := text.find(stop)) >= 0]
+            if ends:
+                texts = cut(texts, min(ends))
+        n = len(texts)
+        k = min(self._params.n_logprobs, len(self._top[0])) if n else 0
+        return Trajectory(
+            "".join(texts),
+            tuple(texts),
+            np.array(self._top[:n], dtype=np.float64).reshape(n, k),
+            np.array(self._logprobs[:n], dtype=np.float64),
+            self.finish_reason,
+            index=self.index,
+            interventions=None if self._controller is None else self._controller.record(),
+        )

@@ -1,0 +1,180 @@
+"""The embedded engine: any GGUF model in this process, through llama.cpp.
+
+The prompt is decoded once and its cache copied to every trajectory. All live trajectories advance in one
+batch per step; one that has finished leaves and one that waits takes its slot, so any number of them runs
+in a few slots. Every trajectory draws from its own random stream, made from (seed, index): it is the same
+whatever batch it ran in, as far as the logits are. Their last bits depend on the batch's size, so two runs
+with different slots may part where two tokens are all but equally likely.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from distrivote.answers.extract import auto
+from distrivote.engines.base import Progress, SamplingParams
+from distrivote.engines.drive import Drive, Next
+from distrivote.engines.llama_model import LlamaContext, LlamaModel
+from distrivote.engines.model_files import BUILT_IN, model_file
+from distrivote.engines.sampling import Logits, TokenSampler
+from distrivote.engines.threads import ThreadTuner
+from distrivote.errors import InputError
+from distrivote.problem import Message
+from distrivote.selfstepconf import Controller
+from distrivote.trajectory import Trajectory
+
+_PROMPT = 0
+"""The sequence that keeps the prompt; slots are the ones behind it."""
+
+
+class LlamaCppEngine:
+    """Samples from a GGUF model in this process."""
+
+    name = "embedded"
+
+    def __init__(
+        self,
+        model: str = BUILT_IN,
+        *,
+        n_slots: int = 32,
+        n_threads: int | None = None,
+        n_gpu_layers: int = -1,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Load a model: a path, `hf:ORG/REPO/FILE`, or the built-in `smollm2-135m`.
+
+        Args:
+            model: Which.
+            n_slots: How many trajectories advance together.
+            n_threads: For decoding; if not given, all processors or half of them, whichever is faster.
+            n_gpu_layers: How many layers go to a GPU; all where there is one.
+            say: Called with a sentence before anything that takes long.
+        """
+        if n_slots < 1:
+            raise InputError(f"n_slots is {n_slots}: give 1 or more")
+        if n_threads is not None and n_threads < 1:
+            raise InputError(f"n_threads is {n_threads}: give 1 or more")
+        path: Path = model_file(model, say)
+        self.model = model if model == BUILT_IN or model.startswith("hf:") else path.name
+        self._n_slots = n_slots
+        self._n_threads = n_threads or _processors()
+        self._tuner = None if n_threads else ThreadTuner(self._n_threads)
+        self._llama = LlamaModel(path, n_gpu_layers)
+        self._context: LlamaContext | None = None
+        self._context_size = (0, 0)
+
+    def close(self) -> None:
+        """Free the model's memory."""
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+        self._llama.close()
+
+    def sample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None = None,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Callable[[Progress], None] | None = None,
+        answered: Callable[[str], bool] = lambda text: auto(text) is not None,
+    ) -> Iterator[Trajectory]:
+        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
+        prompt = self._llama.tokenize(self._llama.chat_prompt(messages), special=True)
+        limit = self._llama.n_ctx_train
+        if len(prompt) >= limit:
+            raise InputError(
+                f"the prompt has {len(prompt)} tokens, and {self.model} reads {limit} at most: shorten it"
+            )
+        params = replace(params, max_tokens=min(params.max_tokens, limit - len(prompt)))
+        n_slots = min(n, self._n_slots)
+        context = self._sized_context(n_slots + 1, len(prompt) + params.max_tokens)
+        sampler = TokenSampler(self._llama.n_vocab, params)
+        waiting = list(range(n) if indices is None else indices)[::-1]
+        live: dict[int, _Slot] = {}
+        free = list(range(n_slots, 0, -1))
+        n_tokens = n_reflections = 0
+        try:
+            context.clear(_PROMPT)
+            first = context.prefill(prompt, _PROMPT)
+            while waiting or live:
+                finished: list[Drive] = []
+                while waiting and free:
+                    drive = Drive(waiting.pop(), params, self._llama, sampler, controller, answered)
+                    slot = free.pop()
+                    context.copy(_PROMPT, slot)
+                    live[slot] = _Slot(drive, drive.advance(first))
+                for slot in [slot for slot, state in live.items() if state.next is None]:
+                    finished.append(live.pop(slot).drive)
+                    free.append(slot)
+                if live:
+                    self._step(context, live, prompt)
+                n_tokens += sum(len(drive.tokens) for drive in finished)
+                n_reflections += sum(drive.n_reflections for drive in finished)
+                if watch is not None:
+                    drives = [state.drive for state in live.values()]
+                    watch(
+                        Progress(
+                            n_tokens + sum(len(drive.tokens) for drive in drives),
+                            len(live),
+                            n_reflections + sum(drive.n_reflections for drive in drives),
+                        )
+                    )
+                for drive in finished:
+                    yield drive.trajectory()
+        finally:
+            for slot in live:
+                context.clear(slot)
+
+    def _step(self, context: LlamaContext, live: dict[int, _Slot], prompt: list[int]) -> None:
+        """Decode one token of every live trajectory and let it choose the next."""
+        tokens, positions = [], []
+        for slot, state in live.items():
+            assert state.next is not None
+            end = len(prompt) + len(state.drive.tokens)
+            if state.next.take_back:
+                # The last token that stays is decoded again, to see what the model says behind it.
+                context.truncate(slot, end - 1)
+                tokens.append(state.drive.tokens[-1] if state.drive.tokens else prompt[-1])
+            else:
+                tokens.append(state.next.token)
+            positions.append(end - 1)
+        begun = time.perf_counter()
+        if self._tuner is not None:
+            context.use_threads(self._tuner.n_threads)
+        logits: Logits = context.decode(tokens, positions, list(live))
+        if self._tuner is not None:
+            self._tuner.observe(time.perf_counter() - begun)
+        for row, state in zip(logits, live.values(), strict=True):
+            state.next = state.drive.advance(row)
+
+    def _sized_context(self, n_sequences: int, n_tokens: int) -> LlamaContext:
+        """Return a context that is large enough, the one that is there if it is."""
+        n_tokens = -(-n_tokens // 256) * 256
+        if self._context is not None:
+            if n_sequences <= self._context_size[0] and n_tokens <= self._context_size[1]:
+                return self._context
+            self._context.close()
+        self._context = LlamaContext(self._llama, n_sequences, n_tokens, self._n_threads)
+        self._context_size = (n_sequences, n_tokens)
+        return self._context
+
+
+class _Slot:
+    __slots__ = ("drive", "next")
+
+    def __init__(self, drive: Drive, next: Next | None) -> None:
+        self.drive = drive
+        self.next = next
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

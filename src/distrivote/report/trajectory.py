@@ -1,0 +1,75 @@
+"""One trajectory as a person reads it: steps shaded by confidence, reflections marked."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from distrivote.confidence import step_confidences, token_confidence
+from distrivote.report.columns import INDENT
+from distrivote.report.text import visible
+from distrivote.splitting import DelimiterSplitter, step_ends
+from distrivote.trajectory import Interventions, Trajectory
+
+REFLECTION = "◆"
+_REFLECTION_STYLE = "bold #CC79A7"
+# Viridis, dark to light: lower confidence is darker. The text on it is what contrasts with it.
+_RAMP = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
+
+
+def trajectory_text(trajectory: Trajectory) -> Group:
+    """Return the text of a trajectory, a step after the other with its confidence before it."""
+    ends, confidences = _steps(trajectory)
+    known = confidences[~np.isnan(confidences)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    injected = _injected(trajectory.interventions, trajectory.n_tokens)
+    parts: list[RenderableType] = []
+    start = 0
+    for end, confidence in zip(ends.tolist(), confidences.tolist(), strict=True):
+        step = Text(" " * INDENT)
+        step.append(_label(confidence), style=_shade(confidence, low, high))
+        step.append(" ")
+        for index in range(start, end):
+            if injected[index] and not (index and injected[index - 1]):
+                step.append(f"{REFLECTION} ", style=_REFLECTION_STYLE)
+            style = _REFLECTION_STYLE if injected[index] else ""
+            step.append(_safe(trajectory.tokens[index]), style=style)
+        step.rstrip()
+        parts.append(step)
+        start = end
+    if not parts:
+        parts.append(Text(" " * INDENT + _safe(trajectory.text)))
+    return Group(*parts)
+
+
+def _steps(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    record = trajectory.interventions
+    if record is not None and record.step_ends and record.step_ends[-1] == trajectory.n_tokens:
+        return np.array(record.step_ends), np.array(record.step_confidences)
+    ends = step_ends(trajectory.tokens, DelimiterSplitter())
+    return ends, step_confidences(token_confidence(trajectory.top_logprobs).values, ends)
+
+
+def _injected(record: Interventions | None, n_tokens: int) -> list[bool]:
+    marks = [False] * n_tokens
+    for insertion in record.insertions if record is not None else ():
+        for index in range(insertion.start, min(insertion.start + insertion.n_tokens, n_tokens)):
+            marks[index] = True
+    return marks
+
+
+def _label(confidence: float) -> str:
+    return f" {confidence:4.1f} " if confidence == confidence else "  --  "
+
+
+def _shade(confidence: float, low: float, high: float) -> str:
+    if confidence != confidence:
+        return "dim"
+    place = (confidence - low) / (high - low) if high > low else 1.0
+    colour = _RAMP[min(int(place * len(_RAMP)), len(_RAMP) - 1)]
+    return f"{'black' if place > 0.55 else 'white'} on {colour}"
+
+
+def _safe(text: str) -> str:
+    return "\n".join(visible(line) for line in text.split("\n"))

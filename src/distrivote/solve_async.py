@@ -1,0 +1,89 @@
+"""`sample` and `solve` for asynchronous programs: the same flow, with the engine in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Hashable
+
+from distrivote.engines.base import Engine, Progress, SamplingParams
+from distrivote.problem import Problem
+from distrivote.selfstepconf import Controller
+from distrivote.solve import SSC, Solution, sample, solution_of
+from distrivote.trajectory import Trajectory
+from distrivote.voting.pipeline import Pipeline
+
+
+async def asample(
+    engine: Engine,
+    problem: Problem | str,
+    budget: int = 32,
+    ssc: Controller | None = SSC,
+    params: SamplingParams | None = None,
+    *,
+    watch: Callable[[Progress], None] | None = None,
+) -> AsyncIterator[Trajectory]:
+    """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[Trajectory | BaseException | None] = asyncio.Queue()
+    gone = threading.Event()
+
+    def check(progress: Progress) -> None:
+        if gone.is_set():
+            raise _Gone
+        if watch is not None:
+            watch(progress)
+
+    def work() -> None:
+        put = loop.call_soon_threadsafe
+        try:
+            with contextlib.closing(_generator(engine, problem, budget, ssc, params, check)) as trajectories:
+                for trajectory in trajectories:
+                    put(queue.put_nowait, trajectory)
+            put(queue.put_nowait, None)
+        except _Gone:
+            put(queue.put_nowait, None)
+        except BaseException as error:  # handed to whoever waits
+            put(queue.put_nowait, error)
+
+    worker = loop.run_in_executor(None, work)
+    try:
+        while (item := await queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        gone.set()
+        await asyncio.shield(worker)
+
+
+class _Gone(Exception):
+    """Nobody waits for the trajectories any more."""
+
+
+def _generator(
+    engine: Engine,
+    problem: Problem | str,
+    budget: int,
+    ssc: Controller | None,
+    params: SamplingParams | None,
+    watch: Callable[[Progress], None],
+) -> Generator[Trajectory]:
+    yield from sample(engine, problem, budget, ssc, params, watch=watch)
+
+
+async def asolve(
+    engine: Engine,
+    problem: Problem | str,
+    pipeline: Pipeline | str = "dis-gmm",
+    budget: int = 32,
+    ssc: Controller | None = SSC,
+    params: SamplingParams | None = None,
+    *,
+    equal: Callable[[str, str], bool] | None = None,
+    key: Callable[[str], Hashable] | None = None,
+) -> Solution:
+    """Do what `solve` does, without blocking the event loop."""
+    trajectories = [item async for item in asample(engine, problem, budget, ssc, params)]
+    return solution_of(problem, trajectories, pipeline, ssc, equal=equal, key=key)

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distrivote.answers.equivalence import Classes, classify, compare, form_of, normal_form, plainly_equal
+from strategies import LAW, MANY
+
+SAME = [
+    # numbers
+    ("0.50", "1/2"),
+    (".5", r"\frac12"),
+    (r"\frac{1}{2}", r"\dfrac{1}{2}"),
+    (r"\tfrac12", "0.5"),
+    (r"\frac{1}2", r"\frac1{2}"),
+    (r"\frac 12", "½"),
+    (r"\frac{-1}{2}", r"-\frac{1}{2}"),
+    ("-1/2", r"\frac{1}{-2}"),
+    ("−5", "-5"),
+    ("+5", "5"),
+    ("007", "7"),
+    ("5.", "5"),
+    ("42.0", "42"),
+    ("1,234", "1234"),
+    ("1{,}234", r"1\,234"),
+    ("1 234 567", "1,234,567"),
+    ("1.5e3", "1500"),
+    (r"1.5 \times 10^{3}", r"1.5\cdot 10^3"),
+    ("1.5×10^3", "1500.0"),
+    ("0.333333", "1/3"),
+    ("0.6666667", r"\frac{2}{3}"),
+    ("33.3333333", r"\frac{100}{3}"),
+    # units that do not count
+    (r"50\%", "50"),
+    ("50%", "50 percent"),
+    (r"90^\circ", "90"),
+    (r"90^{\circ}", "90°"),
+    (r"\$1,234.50", "1234.5"),
+    ("$5", "5"),
+    ("-$5", "-5"),
+    # edges
+    (" 42 ", "$42$"),
+    ("$$42$$", r"\(42\)"),
+    (r"\[42\]", "42."),
+    (r"\boxed{42}", "**42**"),
+    (r"\text{42}", r"\mathrm{42}"),
+    ("{42}", "(42)"),
+    (r"$\boxed{\text{42}}$.", "42"),
+    (r"\displaystyle 42", r"\quad 42"),
+    # names and words
+    ("x = 5", "5"),
+    (r"\theta=\frac12", "0.5"),
+    ("a_{1} = 3", "3"),
+    ("Yes", "yes."),
+    ("No", "no"),
+    (r"\text{New  York}", "new york"),
+    ("It is not possible.", "it is not possible"),
+    # choices
+    ("(C)", "C"),
+    ("C)", "C."),
+    (r"\textbf{(C)}", r"\text{C}"),
+    ("C:", "$C$"),
+    # other notation
+    ("x^{2}", "x^2"),
+    (r"2 \cdot x", "2*x"),
+    (r"2 \times 3^n", r"2\cdot3^{n}"),
+    (r"\sqrt 3", r"\sqrt{3}"),
+    ("√3", r"\sqrt3"),
+    ("2π", r"2\pi"),
+    ("2pi", r"2 \pi"),
+    (r"\left( x+1 \right)^2", "(x + 1)^2"),
+    ("sin x", r"\sin x"),
+    # lists
+    ("(1, 2)", r"\left(1, \frac{4}{2}\right)"),
+    (r"\{2, 1\}", r"\{1,2\}"),
+    ("1, 0.5", "1,1/2"),
+    (r"[0, \frac12)", "[0,0.5)"),
+    ("(x, (1, 0.5))", r"(x,(1,\frac12))"),
+]
+
+DIFFERENT = [
+    ("1/2", "2"),
+    (r"50\%", "0.5"),
+    ("0.33", "1/3"),
+    ("0.333333", "0.333334"),
+    ("0.000001", "0.0000012"),
+    ("100000", "100000.4"),
+    ("1 2", "12"),
+    ("1,2", "12"),
+    ("1,23", "123"),
+    ("0.333...", "0.333"),
+    ("1/0", "0"),
+    ("--5", "5"),
+    ("C", "c"),
+    ("C", "D"),
+    ("AB", "ab"),
+    ("Paris", "Rome"),
+    ("(1,2)", "(2,1)"),
+    ("(1,2)", "[1,2]"),
+    ("(1,2]", "(1,2)"),
+    ("x=1, y=2", "y=1, x=2"),
+    ("(1,2),(3,4)", "(1,2,3,4)"),
+    (r"\pi r", r"\pir"),
+    ("x^2", "x2"),
+    (r"\sin 30^\circ", r"\sin 30"),
+    ("1e999", "1e998"),
+    ("1e-999", "1e-998"),
+    ("9" * 4999, "9" * 5000),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), SAME)
+def test_notation_does_not_matter(a: str, b: str) -> None:
+    assert plainly_equal(a, b)
+    assert len(classify([a, b]).labels) == 1
+
+
+@pytest.mark.parametrize(("a", "b"), DIFFERENT)
+def test_other_answers_stay_apart(a: str, b: str) -> None:
+    assert not plainly_equal(a, b)
+    assert len(classify([a, b]).labels) == 2
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ("1/2", "0.5", True),
+        ("1/2", "3", False),
+        ("Paris", r"\sqrt{4}", False),
+        ("C", "2", False),
+        ("2", r"\sqrt{4}", None),
+        ("x+1", "1+x", None),
+        ("(1,2)", "1,2", None),
+        ("x" * 1000, "2", False),
+        ("(" * 30 + "1" + ")" * 30, "1", False),
+    ],
+)
+def test_only_mathematics_is_left_open(a: str, b: str, expected: bool | None) -> None:
+    assert compare(form_of(a), form_of(b)) is expected
+    assert compare(form_of(b), form_of(a)) is expected
+
+
+def test_the_label_is_the_most_frequent_form_and_the_first_on_ties() -> None:
+    assert classify(["1/2", "0.5", "3", "0.5"]).labels == ("0.5", "3")
+    assert classify(["1/2", "0.5", "3"]).labels == ("1/2", "3")
+    assert classify(["3", "1/2", "$3$", "0.5", "0.5", "$3$"]) == Classes((0, 1, 0, 1, 1, 0), ("$3$", "0.5"))
+
+
+def test_no_answer_is_in_no_class() -> None:
+    classes = classify([None, "1", "  ", "", "2", "1.0"])
+    assert classes.ids == (-1, 0, -1, -1, 1, 0)
+    assert classes.answers == [None, "1", None, None, "2", "1"]
+    assert classify([]) == Classes((), ())
+
+
+def test_a_key_of_ones_own_replaces_the_plain_rules() -> None:
+    answers = ["1/2", "0.5", "a b", "b a"]
+    assert classify(answers, key=lambda answer: frozenset(answer.split())).ids == (0, 1, 2, 2)
+
+
+def test_an_equal_of_ones_own_replaces_the_plain_rules() -> None:
+    assert classify(["1/2", "0.5", "6/12"], equal=lambda a, b: a[0] == b[0]).ids == (0, 1, 2)
+    assert classify(["ab", "cb", "cd"], equal=lambda a, b: bool(set(a) & set(b))).ids == (0, 0, 0)
+
+
+def test_equal_sees_one_answer_for_each_key() -> None:
+    asked: set[str] = set()
+
+    def equal(a: str, b: str) -> bool:
+        asked.update((a, b))
+        return False
+
+    classify(["0.50", "1/2", ".5", "x", "$x$"], key=normal_form, equal=equal)
+    assert asked == {".5", "x"}
+
+
+def test_frequent_answers_are_compared_first() -> None:
+    asked: list[set[str]] = []
+
+    def equal(a: str, b: str) -> bool:
+        asked.append({a, b})
+        return False
+
+    classify(["z", "aa", "b", "z", "b", "z"], equal=equal)
+    assert asked[0] == {"z", "b"}
+
+
+def test_an_error_in_ones_own_function_passes_through() -> None:
+    with pytest.raises(ZeroDivisionError):
+        classify(["a", "b"], equal=lambda a, b: bool(len(a) / (len(b) - 1)))
+
+
+def partition(answers: list[str | None], classes: Classes) -> set[frozenset[str]]:
+    groups: dict[int, set[str]] = {}
+    for answer, index in zip(answers, classes.ids, strict=True):
+        if answer is not None and answer.strip():
+            groups.setdefault(index, set()).add(answer.strip())
+    return {frozenset(group) for group in groups.values()}
+
+
+def components(answers: list[str | None], links: set[tuple[str, str]]) -> set[frozenset[str]]:
+    """The slow twin: merge any two groups with a link between them until there are none."""
+    groups = {frozenset([answer]) for answer in answers if answer is not None}
+    while True:
+        merged = next(
+            ((g, h) for g in groups for h in groups if g != h and any((a, b) in links for a in g for b in h)),
+            None,
+        )
+        if merged is None:
+            return groups
+        groups = groups - set(merged) | {merged[0] | merged[1]}
+
+
+names = st.sampled_from("abcdefgh")
+pools = st.lists(st.one_of(names, names, st.none()), max_size=20)
+
+
+@MANY
+@given(pools, st.sets(st.tuples(names, names), max_size=8), st.randoms(use_true_random=False))
+def test_any_equal_makes_a_partition_that_ignores_the_order(
+    answers: list[str | None], links: set[tuple[str, str]], rng: random.Random
+) -> None:
+    def equal(a: str, b: str) -> bool:
+        return (a, b) in links
+
+    classes = classify(answers, equal=equal)
+    assert partition(answers, classes) == components(answers, links)
+    firsts = [i for i in dict.fromkeys(classes.ids) if i >= 0]
+    assert firsts == list(range(len(classes.labels)))
+    assert [i < 0 for i in classes.ids] == [answer is None for answer in answers]
+    for index, label in enumerate(classes.labels):
+        members = [answer for answer, i in zip(answers, classes.ids, strict=True) if i == index]
+        assert members.count(label) == max(map(members.count, members))
+    shuffled = rng.sample(answers, len(answers))
+    assert partition(shuffled, classify(shuffled, equal=equal)) == partition(answers, classes)
+
+
+pieces = st.sampled_from(
+    ["1", "2", "0.5", "1/2", ",", ".", "-", "x", "C", "(", ")", "{", "}", "[", "]", "$", "\\", " ", "=", "^",
+     "%", r"\frac", r"\sqrt", r"\left", r"\right", r"\text{", r"\boxed{", r"\(", r"\)", r"\{", r"\}",
+     r"\%", "e9", "no", "yes", "pi", "√", "−", "½", "\n", "|", "_", "*", "10^", "000", "é", "是"]
+)  # fmt: skip
+texts = st.one_of(st.lists(pieces, max_size=14).map("".join), st.text(max_size=30))
+
+
+@MANY
+@given(st.lists(texts, max_size=8), st.randoms(use_true_random=False))
+def test_the_plain_rules_take_any_text_and_ignore_the_order(answers: list[str], rng: random.Random) -> None:
+    shuffled = rng.sample(answers, len(answers))
+    assert partition(list(shuffled), classify(shuffled)) == partition(list(answers), classify(answers))
+
+
+@MANY
+@given(texts, texts)
+def test_the_plain_rules_are_symmetric(a: str, b: str) -> None:
+    assert compare(form_of(a), form_of(b)) is compare(form_of(b), form_of(a))
+    assert plainly_equal(a, a)
+    if normal_form(a) == normal_form(b):
+        assert plainly_equal(a, b)
+
+
+@LAW
+@given(st.fractions(max_denominator=10**6))
+def test_a_fraction_is_its_value_however_it_is_written(value: Fraction) -> None:
+    n, d = value.as_integer_ratio()
+    for written in (f"{n}/{d}", rf"\frac{{{n}}}{{{d}}}", rf"$\dfrac{{{2 * n}}}{{{2 * d}}}$", f"x = {n}/{d}."):
+        assert normal_form(written) == value
+
+
+@LAW
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**7), max_value=10**7))
+def test_a_decimal_is_its_value_however_it_is_written(value: object) -> None:
+    exact = Fraction(str(value))
+    for written in (f"{value:f}", f"{value:,f}", f"{value:e}", f"{value:f}000", rf"{value:f}\%"):
+        assert normal_form(written) == exact
+    assert normal_form(form_of(str(value)).latex) == exact
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "1e999999999",
+        "9" * 10**6,
+        "0." + "3" * 10**6,
+        "{" * 10_000 + "1" + "}" * 10_000,
+        "(" * 199 + "1" + ")" * 199,
+        r"\text{" * 60 + "1" + "}" * 60,
+        r"\left(" * 10_000,
+        "$" * 399,
+        "," * 399,
+        "1," * 199 + "1",
+        "(" * 12 + "1," * 150 + "1" + ")" * 12,
+        r"\frac" * 79,
+        "a " * 199,
+        "\\" * 399,
+        "\x00" * 399,
+        " " * 10**6,
+        r"10^{" * 99 + "}" * 99,
+    ],
+    ids=lambda hostile: f"{hostile[:8]!r}x{len(hostile)}",
+)
+def test_no_text_is_too_much(hostile: str) -> None:
+    classes = classify([hostile, "42", hostile, "$42$"])
+    assert classes.ids in ((0, 1, 0, 1), (-1, 0, -1, 0))

@@ -1,0 +1,72 @@
+"""Every command and example in the README and the docs runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import distrivote
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[object]:
+    return [
+        pytest.param(page, text, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, (kind, text) in enumerate(FENCE.findall(page.read_text()))
+        if kind == language
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
+    namespace: dict[str, object] = {}
+    for kind, text in FENCE.findall(page.read_text()):
+        if kind == "python":
+            exec(compile(text, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("console"))
+def test_the_commands_of_a_page_run(page: Path, text: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in re.findall(r"^\$ (.*)$", text, re.MULTILINE):
+        if command.startswith("make "):
+            target = command.split()[1]
+            assert f"\n{target}:" in (ROOT / "Makefile").read_text(), f"no target {target} on {page}"
+            continue
+        result = subprocess.run(
+            command,
+            shell=True,
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 0, f"{page.name}: {command}\n{result.stderr}"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    "name", [module.name for module in pkgutil.walk_packages(distrivote.__path__, "distrivote.")]
+)
+def test_examples_in_docstrings_hold(name: str) -> None:
+    if not name.endswith("__main__"):
+        assert doctest.testmod(importlib.import_module(name)).failed == 0
