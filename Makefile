@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo test check bench lock clean
+.PHONY: demo test test-model check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-demo: $(VENV)/run  ## a vote over the sampled answers in examples/, explained
-	@$(BIN)/distrivote vote examples/answers.jsonl
-	@$(BIN)/distrivote vote examples/answers.jsonl --explain bat-and-ball
+demo: $(VENV)/run  ## a real model on this machine is asked 32 times, and a vote decides
+	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
 
 test: check  ## what CI runs: the checks and all fast tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not model"
+
+test-model: $(VENV)/dev  ## the tests that run the built-in language model
+	$(BIN)/python -m pytest -m model
 
 check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/ruff check .
@@ -22,6 +24,7 @@ check: $(VENV)/dev  ## lint, types, import order
 
 bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/voting.py
+	$(BIN)/python bench/embedded.py
 
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv

@@ -22,7 +22,12 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def blocks(language: str) -> list[object]:
     return [
-        pytest.param(page, text, id=f"{page.name}-{number}")
+        pytest.param(
+            page,
+            text,
+            id=f"{page.name}-{number}",
+            marks=[pytest.mark.model] if "distrivote ask" in text else [],
+        )
         for page in PAGES
         for number, (kind, text) in enumerate(FENCE.findall(page.read_text()))
         if kind == language

@@ -15,42 +15,34 @@ class Message(NamedTuple):
     content: str
 
 
-# A model of 135 million parameters hardly boxes an answer unless it is shown how.
-_WORKED = """\
-Solve the problem. Write one short step per paragraph and put the final answer within \\boxed{}.
+_MATH = "{question}\nPlease reason step by step, and put your final answer within \\boxed{}."
 
-Problem: Anna has 3 pens and buys 4 more. How many pens has she?
-
-Anna starts with 3 pens.
-
-She buys 4 more, so she has 3 + 4 = 7 pens.
-
-The answer is \\boxed{7}.
-
-Problem: A box holds 6 eggs. How many eggs are in 3 boxes?
-
-Each box holds 6 eggs.
-
-3 boxes hold 3 * 6 = 18 eggs.
-
-The answer is \\boxed{18}.
-
-Problem: {question}
-"""
+# A model of 135 million parameters hardly boxes an answer unless it is shown how, as earlier turns.
+_WORKED = (
+    (
+        "Anna has 3 pens and buys 4 more. How many pens has she?",
+        "Anna starts with 3 pens.\n\nShe buys 4 more, so she has 3 + 4 = 7 pens.\n\n"
+        "The answer is \\boxed{7}.",
+    ),
+    (
+        "A box holds 6 eggs. How many eggs are in 3 boxes?",
+        "Each box holds 6 eggs.\n\n3 boxes hold 3 * 6 = 18 eggs.\n\nThe answer is \\boxed{18}.",
+    ),
+)
 
 TEMPLATES = {
-    "math": "{question}\nPlease reason step by step, and put your final answer within \\boxed{}.",
+    "math": _MATH,
     "choice": (
         "Return your final response within \\boxed{} and only include the letter choice (A, B, C, or D)"
         " as your final response. {question}"
     ),
     "plain": "{question}",
-    "worked": _WORKED,
+    "worked": _MATH,
 }
 """How a question is put: `math` and `choice` are the paper's, `worked` shows a small model two examples."""
 
-EXTRACTORS = {"choice": "choice"}
-"""How the answer is read where a template asks for something else than `auto` finds."""
+EXTRACTORS = {"math": "boxed", "worked": "boxed", "choice": "choice"}
+"""How the answer is read where a template says how to write it; `auto` elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,11 @@ class Problem:
     def messages(self) -> tuple[Message, ...]:
         """Return the conversation that asks the question."""
         text = TEMPLATES.get(self.template, self.template)
-        return (Message("user", text.replace("{question}", self.question)),)
+        turns = []
+        for question, solution in _WORKED if self.template == "worked" else ():
+            turns.append(Message("user", text.replace("{question}", question)))
+            turns.append(Message("assistant", solution))
+        return (*turns, Message("user", text.replace("{question}", self.question)))
 
     @property
     def extractor(self) -> str:

@@ -22,6 +22,8 @@ from distrivote.selfstepconf import BudgetForcing, Controller, ControllerStream,
 from distrivote.splitting import WindowSplitter
 from distrivote.trajectory import Interventions, Trajectory
 
+pytestmark = pytest.mark.model
+
 QUESTION = Problem("Tom has 5 apples and buys 7 more. How many has he?", template="worked").messages()
 GREEDY = SamplingParams(temperature=0.0, max_tokens=40)
 SHORT = SamplingParams(max_tokens=24, seed=3)

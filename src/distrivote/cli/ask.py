@@ -10,8 +10,11 @@ import typer
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from rich.console import Console
 
+    from distrivote.answers.mathverify import MathEqual
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.llamacpp import LlamaCppEngine
     from distrivote.problem import Problem
@@ -160,7 +163,24 @@ def _solve(
         if not trajectories:
             raise KeyboardInterrupt
         print(f"stopped: voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
-    return solution_of(problem, trajectories, method, controller), seconds, stopped
+    equal, key = _equality(problem)
+    solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key)
+    if equal is not None:
+        for note in equal.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return solution, seconds, stopped
+
+
+def _equality(problem: Problem) -> tuple[MathEqual | None, Callable[[str], Hashable] | None]:
+    """Return how answers are compared: as mathematics, where that is asked for and can be done."""
+    from importlib.util import find_spec
+
+    from distrivote.answers.equivalence import normal_form
+    from distrivote.answers.mathverify import math_equal
+
+    if problem.template in ("math", "worked") and find_spec("math_verify") is not None:
+        return math_equal(), normal_form
+    return None, None
 
 
 def _silent(_text: str) -> None:
@@ -178,7 +198,7 @@ def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
     from distrivote.selfstepconf import lowest_ratio
 
     if controller is None:
-        return "SelfStepConf off"
+        return "off"
     records = [t.interventions for t in solution.trajectories if t.interventions is not None]
     n = sum(record.n_reflections for record in records)
     ratios = [lowest_ratio(record, controller.alpha, controller.delta) for record in records]
@@ -203,15 +223,18 @@ def _print(
 
     console = _console(sys.stdout)
     tally = solution.tally
-    title = _headline(model, budget, tally.method, controller)
-    console.print()
+    # On a terminal the line stands above the progress already.
+    title = "" if sys.stderr.isatty() else _headline(model, budget, tally.method, controller)
+    if title:
+        console.print()
     console.print(explanation(title, solution.ballot, tally, console.width))
     rate = solution.n_tokens / seconds if seconds > 0 else 0.0
-    facts = (
-        f"{len(solution.trajectories)} trajectories, {solution.n_tokens:,} tokens, {seconds:.1f} s"
-        f" ({rate:,.0f} tok/s) · {_watched(solution, controller)}"
+    console.print(f"\n  SelfStepConf: {_watched(solution, controller)}", style="dim")
+    console.print(
+        f"  {len(solution.trajectories)} trajectories, {solution.n_tokens:,} tokens, {seconds:.1f} s"
+        f" ({rate:,.0f} tok/s)",
+        style="dim",
     )
-    console.print(f"\n  {facts}", style="dim")
     if show and solution.best is not None:
         console.print(f"\n  the best trajectory, number {solution.best.index}", style="bold")
         console.print(trajectory_text(solution.best))

@@ -10,6 +10,7 @@ with different slots may part where two tokens are all but equally likely.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from distrivote.engines.llama_model import LlamaContext, LlamaModel
 from distrivote.engines.model_files import BUILT_IN, model_file
 from distrivote.engines.sampling import Logits, TokenSampler
 from distrivote.engines.threads import ThreadTuner
-from distrivote.errors import InputError
+from distrivote.errors import DistrivoteError, InputError
 from distrivote.problem import Message
 from distrivote.selfstepconf import Controller
 from distrivote.trajectory import Trajectory
@@ -64,11 +65,13 @@ class LlamaCppEngine:
         self._n_threads = n_threads or _processors()
         self._tuner = None if n_threads else ThreadTuner(self._n_threads)
         self._llama = LlamaModel(path, n_gpu_layers)
+        self._busy = threading.Lock()
         self._context: LlamaContext | None = None
         self._context_size = (0, 0)
 
     def close(self) -> None:
-        """Free the model's memory."""
+        """Free the model's memory. Sampling must be over: its iterator at its end, or closed."""
+        self._begin()
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -86,6 +89,28 @@ class LlamaCppEngine:
         answered: Callable[[str], bool] = lambda text: auto(text) is not None,
     ) -> Iterator[Trajectory]:
         """Yield n trajectories as they finish; closing the iterator cancels the rest."""
+        self._begin()
+        try:
+            yield from self._sample(messages, n, params, controller, indices, watch, answered)
+        finally:
+            self._busy.release()
+
+    def _begin(self) -> None:
+        if not self._busy.acquire(blocking=False):
+            raise DistrivoteError(
+                "the engine is sampling already: let that call end, or close its iterator, before the next"
+            )
+
+    def _sample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None,
+        indices: Sequence[int] | None,
+        watch: Callable[[Progress], None] | None,
+        answered: Callable[[str], bool],
+    ) -> Iterator[Trajectory]:
         prompt = self._llama.tokenize(self._llama.chat_prompt(messages), special=True)
         limit = self._llama.n_ctx_train
         if len(prompt) >= limit:

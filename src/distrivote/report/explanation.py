@@ -32,7 +32,7 @@ def explanation(
     """Return the picture of one vote.
 
     Args:
-        title: What was voted on and how, in a line.
+        title: What was voted on and how, in a line; may be empty.
         ballot: What was voted on.
         tally: What the method made of it.
         width: Of the terminal.
@@ -40,7 +40,8 @@ def explanation(
         truth: The right answer, where it is known.
     """
     colours = palette()
-    parts: list[RenderableType] = [_line(title, width, "dim"), Text()]
+    parts: list[RenderableType] = [_line(title, width, "dim")] if title else []
+    parts.append(Text())
     parts += _answer(tally, width, right, truth, colours)
     if len(tally.confidences) and not np.isnan(tally.confidences).any():
         lines = histogram(tally.confidences, tally.first_split, tally.n_unanswered, width, colours)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from distrivote.errors import UnknownNameError
+from distrivote.problem import Problem
+
+
+def test_a_question_is_put_as_the_paper_puts_it() -> None:
+    (message,) = Problem("What is 2 + 2?").messages()
+    assert message.role == "user"
+    assert message.content == (
+        "What is 2 + 2?\nPlease reason step by step, and put your final answer within \\boxed{}."
+    )
+
+
+def test_a_choice_asks_for_a_letter_and_looks_for_one() -> None:
+    problem = Problem("Which? (A) 1 (B) 2", template="choice")
+    assert problem.messages()[0].content.startswith("Return your final response within \\boxed{}")
+    assert problem.extractor == "choice"
+
+
+def test_worked_examples_come_as_earlier_turns() -> None:
+    messages = Problem("Q?", template="worked").messages()
+    assert [message.role for message in messages] == ["user", "assistant", "user", "assistant", "user"]
+    assert messages[-1].content.startswith("Q?")
+
+
+def test_a_template_of_ones_own_holds_the_question() -> None:
+    assert Problem("a {b} c", template="<<{question}>>").messages()[0].content == "<<a {b} c>>"
+
+
+def test_an_unknown_template_is_named() -> None:
+    with pytest.raises(UnknownNameError, match=r"maths.*math"):
+        Problem("Q?", template="maths")

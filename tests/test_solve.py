@@ -1,0 +1,123 @@
+"""The flow from an engine to a solution, on trajectories that are played back."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import numpy as np
+import pytest
+
+from distrivote import Problem, SelfStepConf, Trajectory, asample, asolve, sample, solution_of, solve
+from distrivote.engines.replay import ReplayEngine
+from distrivote.errors import InputError
+
+
+def reply(answer: str | None, confidence: float) -> Trajectory:
+    """Return a trajectory whose last step has this confidence."""
+    text = "I do not know." if answer is None else f"It is \\boxed{{{answer}}}."
+    tokens = ("Let me see.\n\n", text)
+    top = np.full((2, 20), -5.0)
+    top[1] = -confidence
+    return Trajectory("".join(tokens), tokens, top, np.array([-0.5, -0.5]), "stop")
+
+
+RIGHT, WRONG, SILENT = reply("12", 10.0), reply("35", 7.0), reply(None, 3.0)
+ENGINE = ReplayEngine([RIGHT] * 8 + [WRONG] * 10 + [SILENT] * 2)
+
+
+def test_a_solution_holds_answer_tally_and_trajectories() -> None:
+    solution = solve(ENGINE, "How many?", "dis-gmm", budget=20)
+    assert solution.answer == "12"
+    assert solution.tally.majority == "35"
+    assert solution.tally.n_unanswered == 2
+    assert [trajectory.index for trajectory in solution.trajectories] == list(range(20))
+    assert solution.n_tokens == 40
+    assert solution.best is not None
+    assert solution.best.text == RIGHT.text
+
+
+def test_another_method_decides_otherwise() -> None:
+    assert solve(ENGINE, "How many?", "sc", budget=20).answer == "35"
+
+
+def test_trajectories_can_be_watched_and_voted_on_before_all_are_there() -> None:
+    problem = Problem("How many?")
+    stream = sample(ENGINE, problem, 20)
+    some = [next(stream) for _ in range(4)]
+    assert solution_of(problem, some).answer == "12"
+
+
+def test_the_order_in_which_trajectories_finish_does_not_matter() -> None:
+    found = list(sample(ENGINE, "How many?", 20))
+    assert solution_of("How many?", found[::-1]).tally.scores == solution_of("How many?", found).tally.scores
+
+
+def test_equal_forms_of_an_answer_are_one_answer() -> None:
+    engine = ReplayEngine([reply("0.5", 9.0), reply("\\frac12", 9.1), reply("7", 9.2)])
+    assert solve(engine, "How much?", "sc", budget=3).tally.votes == {"0.5": 2, "7": 1}
+
+
+def test_answers_can_be_compared_by_ones_own_rule() -> None:
+    engine = ReplayEngine([reply("Paris", 9.0), reply("PARIS, France", 9.0), reply("Rome", 9.5)])
+    by_word = solve(engine, "Where?", "sc", budget=3, key=lambda a: a.lower().split(",")[0])
+    assert by_word.tally.votes == {"Paris": 2, "Rome": 1}
+    by_pair = solve(engine, "Where?", "sc", budget=3, equal=lambda a, b: a[0] == b[0])
+    assert by_pair.tally.votes == {"Paris": 2, "Rome": 1}
+
+
+def test_nothing_answered_is_no_solution() -> None:
+    solution = solve(ReplayEngine([SILENT] * 3), "How many?", budget=3)
+    assert solution.answer is None
+    assert solution.best is None
+
+
+@pytest.mark.parametrize("budget", [0, -1, 10**6])
+def test_a_budget_that_nobody_means_is_an_error(budget: int) -> None:
+    with pytest.raises(InputError, match="budget"):
+        solve(ENGINE, "How many?", budget=budget)
+
+
+def test_an_empty_question_is_an_error() -> None:
+    with pytest.raises(InputError, match="question is empty"):
+        solve(ENGINE, " ")
+
+
+def test_more_than_what_is_stored_is_an_error() -> None:
+    with pytest.raises(InputError, match="20 are stored"):
+        solve(ENGINE, "How many?", budget=21)
+
+
+def test_the_asynchronous_twin_gives_the_same() -> None:
+    solution = asyncio.run(asolve(ENGINE, "How many?", "dis-gmm", 20, SelfStepConf()))
+    assert solution.tally.scores == solve(ENGINE, "How many?", "dis-gmm", 20).tally.scores
+
+
+def test_the_asynchronous_twin_hands_errors_on() -> None:
+    with pytest.raises(InputError, match="stored"):
+        asyncio.run(asolve(ENGINE, "How many?", budget=30))
+
+
+def test_leaving_the_loop_cancels_what_is_under_way() -> None:
+    class Endless:
+        name = model = "endless"
+        closed = False
+
+        def sample(self, *_args: object, watch: object = None, **_kwargs: object) -> object:
+            try:
+                while True:
+                    yield RIGHT
+                    watch(None)  # type: ignore[operator]
+            finally:
+                self.closed = True
+
+    engine = Endless()
+
+    async def first() -> Trajectory:
+        async with aclosing(asample(engine, "How many?", 10)) as stream:  # type: ignore[arg-type, type-var]
+            async for trajectory in stream:
+                return trajectory
+        raise AssertionError
+
+    assert asyncio.run(first()) is RIGHT
+    assert engine.closed
