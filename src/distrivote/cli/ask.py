@@ -142,7 +142,7 @@ def _solve(
     say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
     engine: LlamaCppEngine = LlamaCppEngine(model, n_slots=slots, n_threads=threads, say=say)
     if console.is_terminal and not quiet:
-        console.print(_headline(engine.model, budget, method, controller))
+        console.print(_headline(engine.model, budget, method, controller), no_wrap=True, overflow="ellipsis")
     find = extractor(problem.extractor)
 
     def answer_in(text: str) -> str | None:
@@ -218,6 +218,8 @@ def _print(
     seconds: float,
     show: bool,
 ) -> None:
+    from rich.padding import Padding
+
     from distrivote.report.explanation import explanation
     from distrivote.report.trajectory import trajectory_text
 
@@ -229,12 +231,14 @@ def _print(
         console.print()
     console.print(explanation(title, solution.ballot, tally, console.width))
     rate = solution.n_tokens / seconds if seconds > 0 else 0.0
-    console.print(f"\n  SelfStepConf: {_watched(solution, controller)}", style="dim")
-    console.print(
-        f"  {len(solution.trajectories)} trajectories, {solution.n_tokens:,} tokens, {seconds:.1f} s"
+    facts = (
+        f"SelfStepConf: {_watched(solution, controller)}",
+        f"{len(solution.trajectories)} trajectories, {solution.n_tokens:,} tokens, {seconds:.1f} s"
         f" ({rate:,.0f} tok/s)",
-        style="dim",
     )
+    console.print()
+    for fact in facts:
+        console.print(Padding(fact, (0, 0, 0, 2)), style="dim")
     if show and solution.best is not None:
         console.print(f"\n  the best trajectory, number {solution.best.index}", style="bold")
         console.print(trajectory_text(solution.best))

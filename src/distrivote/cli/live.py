@@ -15,7 +15,7 @@ from distrivote.engines.base import Progress
 from distrivote.report.text import shortened
 from distrivote.trajectory import Trajectory
 
-_BAR = 28
+_BAR, _SHORT_BAR = 28, 10
 _ANSWERS = 4
 
 
@@ -24,6 +24,7 @@ class Sampling:
 
     def __init__(self, console: Console, budget: int, find: Callable[[str], str | None]) -> None:
         self._budget = budget
+        self._bar = _BAR if console.width >= 100 else _SHORT_BAR
         self._find = find
         self._answers: list[str | None] = []
         self._progress = Progress(0, 0, 0)
@@ -56,10 +57,10 @@ class Sampling:
 
     def render(self) -> Text:
         n, seconds = len(self._answers), self.seconds
-        full = round(_BAR * n / self._budget)
+        full = round(self._bar * n / self._budget)
         line = Text("sampling ", no_wrap=True, overflow="ellipsis")
         line.append("━" * full, style="#56B4E9")
-        line.append("━" * (_BAR - full), style="dim")
+        line.append("━" * (self._bar - full), style="dim")
         parts = [f" {n}/{self._budget}", f"{self.n_tokens:,} tokens"]
         if seconds > 0.5:
             parts.append(f"{self.n_tokens / seconds:,.0f} tok/s")

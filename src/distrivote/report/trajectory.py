@@ -30,11 +30,14 @@ def trajectory_text(trajectory: Trajectory) -> Group:
         step = Text(" " * INDENT)
         step.append(_label(confidence), style=_shade(confidence, low, high))
         step.append(" ")
+        begun = False
         for index in range(start, end):
             if injected[index] and not (index and injected[index - 1]):
                 step.append(f"{REFLECTION} ", style=_REFLECTION_STYLE)
             style = _REFLECTION_STYLE if injected[index] else ""
-            step.append(_safe(trajectory.tokens[index]), style=style)
+            token = trajectory.tokens[index] if begun else trajectory.tokens[index].lstrip()
+            begun = begun or bool(token)
+            step.append(_safe(token), style=style)
         step.rstrip()
         parts.append(step)
         start = end
