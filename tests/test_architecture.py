@@ -28,14 +28,15 @@ LAYERS = [
     {"solve"},
     {"solve_async"},
     {"store"},
+    {"benchmarks"},
     {"report"},
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
-EDGE = {"engines", "solve_async", "store", "report", "cli", "__main__"}
-EDGE_FILES = {"answers/mathverify.py"}
+EDGE = {"engines", "solve_async", "store", "benchmarks", "report", "cli", "__main__"}
+EDGE_FILES = {"answers/mathverify.py", "answers/mathprocess.py", "answers/mathworker.py"}
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",
     "tempfile", "threading", "time", "urllib", "pyarrow", "rich", "typer",
@@ -43,7 +44,7 @@ WORLDLY = {
 
 HEAVY = {
     "torch", "vllm", "llama_cpp", "numba", "pandas", "sklearn", "matplotlib", "altair", "fastapi",
-    "pyarrow", "polars", "duckdb", "rich", "typer",
+    "pyarrow", "polars", "duckdb", "rich", "typer", "sympy", "math_verify",
 }  # fmt: skip
 
 

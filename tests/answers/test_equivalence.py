@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrivote.answers.equivalence import Classes, classify, compare, form_of, normal_form, plainly_equal
+from distrivote.answers.equivalence import Classes, classify
+from distrivote.answers.forms import compare, form_of, normal_form, plainly_equal
 from strategies import LAW, MANY
 
 SAME = [

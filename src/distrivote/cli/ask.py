@@ -149,6 +149,7 @@ def _solve(
         found = find(text)
         return None if found is None else found.answer
 
+    equal, key = _equality(problem)
     trajectories, stopped = [], False
     with Sampling(console, budget, answer_in) as display:
         try:
@@ -163,7 +164,6 @@ def _solve(
         if not trajectories:
             raise KeyboardInterrupt
         print(f"stopped: voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
-    equal, key = _equality(problem)
     solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key)
     if equal is not None:
         for note in equal.notes:
@@ -175,10 +175,11 @@ def _equality(problem: Problem) -> tuple[MathEqual | None, Callable[[str], Hasha
     """Return how answers are compared: as mathematics, where that is asked for and can be done."""
     from importlib.util import find_spec
 
-    from distrivote.answers.equivalence import normal_form
-    from distrivote.answers.mathverify import math_equal
+    from distrivote.answers.forms import normal_form
+    from distrivote.answers.mathverify import math_equal, shared_verifier
 
     if problem.template in ("math", "worked") and find_spec("math_verify") is not None:
+        shared_verifier().start()  # it loads while the model samples
         return math_equal(), normal_form
     return None, None
 

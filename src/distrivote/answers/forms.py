@@ -1,0 +1,266 @@
+"""What an answer says apart from its notation: text -> form.
+
+The plain rules know notation, not mathematics. In the order in which they apply:
+
+    edges      $...$, \\(...\\), \\text{...}, \\boxed{...}, {...}, (...) without a comma, **...**, spaces,
+               \\left, \\right and a final full stop do not count
+    numbers    0.50 = .5 = 1/2 = \\frac12 = 5\\cdot10^{-1}, 1,234 = 1{,}234 = 1234, x = 5 is 5; exact, except
+               that a decimal of six or more places and digits equals what rounds to it: 0.333333 = 1/3
+    units      %, a degree sign and a currency sign do not count: 50\\% is 50 and not 1/2, as in the grader
+               of MATH. Calling it both would make 50 and 1/2 equal as soon as one reply has a %
+    words      compared without regard to case; choice letters with it: (C) = C) = C, and c is another
+    lists      by their elements under these rules, the order counting except between braces
+    the rest   \\dfrac = \\frac, \\frac12 = \\frac{1}{2}, x^{2} = x^2, \\cdot = \\times = *, − = -, spaces
+
+Nothing here fails or takes more than linear time, whatever the text: longer or deeper nested answers
+than any that was meant to be read are compared as they are written.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Form(NamedTuple):
+    """What the plain rules make of one answer."""
+
+    key: Fraction | str
+    """Answers with the same key are equal: the value of a number, else the tidied text."""
+
+    latex: str
+    """The answer without its wrapping, for a parser."""
+
+    numbers: tuple[Fraction, ...] = ()
+    """The value of a number, or those in a list that has nothing but numbers."""
+
+    size: float = 0.0
+    """A number's value, roughly; infinite if it is beyond a float."""
+
+    places: int = 0
+    """How many decimal places a number was written with."""
+
+    is_text: bool = False
+    """Words, or too long or deep to be read as mathematics: equal to nothing but its own key."""
+
+
+def normal_form(answer: str) -> Fraction | str:
+    """Return the key of an answer under the plain rules.
+
+    >>> normal_form(r"$\\dfrac{1}{2}$."), normal_form("(C)"), normal_form(r"x^{2} \\cdot 3")
+    (Fraction(1, 2), 'C', 'x^2*3')
+    """
+    return form_of(answer).key
+
+
+def plainly_equal(a: str, b: str) -> bool:
+    """Say whether two answers are equal under the plain rules."""
+    return bool(compare(form_of(a), form_of(b)))
+
+
+def compare(a: Form, b: Form) -> bool | None:
+    """Say whether two answers are equal, None where it takes mathematics to know."""
+    if isinstance(a.key, str) or isinstance(b.key, str):
+        return True if a.key == b.key else False if a.is_text or b.is_text else None
+    # Two floats compare in a twentieth of the time of two fractions, and most are far apart.
+    if not math.isclose(a.size, b.size, rel_tol=1e-5):
+        return False
+    return a.key == b.key or _rounds_to(a.key, b) or _rounds_to(b.key, a)
+
+
+def form_of(answer: str) -> Form:
+    """Return the form of an answer under the plain rules."""
+    text = answer.strip()
+    return _form(text) if len(text) <= _LONGEST else Form(text, text, is_text=True)
+
+
+_LONGEST = 400
+"""Characters. Longer answers, and brackets nested deeper, are compared as they are written."""
+
+_DEEPEST = 12
+_MOST_WRAPPERS = 8
+_FINE = 6
+"""Decimal places and digits from which on a decimal may stand for what it is rounded from."""
+
+_SPELLINGS = str.maketrans(
+    {
+        "−": "-", "–": "-", "⁄": "/", "÷": "/", "×": r"\times ", "·": r"\cdot ", "°": r"^\circ ",
+        "π": r"\pi ", "∞": r"\infty ", "√": r"\sqrt ", "≤": r"\le ", "≥": r"\ge ", "∪": r"\cup ",
+        "½": r"\frac12 ", "²": "^2", "³": "^3", "％": "%", "~": " ",
+    }
+)  # fmt: skip
+_SPACING = re.compile(r"(?<!\\)\\(?:[,!;: ]|(?:quad|qquad|displaystyle)(?![A-Za-z]))|\s++")
+_SIZING = re.compile(r"\\(?:left|right)(?![A-Za-z])\s*+\.?+|\\[bB]igg?+[lr]?+(?![A-Za-z])")
+_FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
+_NAME = re.compile(
+    r"(?<![A-Za-z\\])(pi|(?:arc)?(?:sin|cos|tan)|cot|sec|csc|log|ln|exp|max|min|gcd|lcm)(?![A-Za-z])"
+)
+_FENCES = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"))
+_WRAPPER = re.compile(
+    r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|fbox)\s*+\{|\{|\((?=[^,;]*+$)"
+)
+_BRACKET = re.compile(r"\\.|[][(){}]", re.DOTALL)
+_BRACKET_OR_COMMA = re.compile(r"\\.|[][(){},]", re.DOTALL)
+_OPENING, _CLOSING = ("(", "[", "{", r"\{"), (")", "]", "}", r"\}")
+_LIST = re.compile(r"(\\\{|[(\[])?(.*?)(\\\}|[)\]])?", re.DOTALL)
+_SPACE = re.compile(r"(\\[A-Za-z]++ )(?=[A-Za-z])|(?<=[0-9])( )(?=[0-9])| ")
+_LEFT_SIDE = re.compile(r"(?:[A-Za-z]|\\[a-z]++)(?:_\{?[A-Za-z0-9]++\}?)?=")
+
+_DECIMAL = r"([+-]?(?:(?:[0-9]{1,3}(?:[, ][0-9]{3})++|[0-9]++)(?:\.[0-9]*+)?|\.[0-9]++))"
+_UNIT = r"(?:\\?%|percent|\^\\circ|\^\{\\circ\}|\\degree)?"
+_POWER = r"(?:(?:[eE]|(?:\\times|\\cdot|\*)10\^)(?:\{([+-]?[0-9]{1,3})\}|([+-]?[0-9]{1,3})))?"
+_NUMBER = re.compile(rf"(?:(-?)\\?[$€£])?{_DECIMAL}{_POWER}{_UNIT}")
+_PART = rf"(?:\{{{_DECIMAL}\}}|([0-9]))"
+_RATIO = re.compile(rf"(-?)(?:\\frac{_PART}{_PART}|{_DECIMAL}/{_DECIMAL}){_UNIT}")
+
+_CHOICE = re.compile(r"([A-Z])[):]?")
+_WORDS = re.compile(r"[^\W\d_]{3,}(?:[ '’][^\W\d_]++)*|no", re.IGNORECASE)
+_PROSE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}+(?:[ ,]++[A-Za-z'’]{2,}+){2}")
+_RESPELLINGS = (
+    (re.compile(r"\\frac([0-9])([0-9])"), r"\\frac{\1}{\2}"),
+    (re.compile(r"\\sqrt([0-9])"), r"\\sqrt{\1}"),
+    (re.compile(r"([_^])\{([A-Za-z0-9])\}"), r"\1\2"),
+    (re.compile(r"\\(?:cdot|times)(?: |(?![A-Za-z]))"), "*"),
+)
+
+
+@lru_cache(maxsize=8192)
+def _form(text: str) -> Form:
+    latex = _tidy(text)
+    if not latex or _depth(latex) > _DEEPEST:
+        return Form(text, text, is_text=True)
+    compact = _SPACE.sub(lambda match: match[1] or match[2] or "", latex)
+    number = _number(compact)
+    left_side = None if number else _LEFT_SIDE.match(compact)
+    if left_side:
+        number = _number(compact[left_side.end() :])
+    if number:
+        return number
+    choice = _CHOICE.fullmatch(latex)
+    if choice:
+        return Form(choice[1], choice[1], is_text=True)
+    if _WORDS.fullmatch(latex) or _PROSE.search(latex):
+        return Form(latex.casefold(), latex, is_text=True)
+    for pattern, spelling in _RESPELLINGS:
+        compact = pattern.sub(spelling, compact)
+    return _list(compact) or Form(compact, latex)
+
+
+def _tidy(text: str) -> str:
+    """Return a text without what wraps it, in LaTeX's spelling, each gap one space wide."""
+    text = _NAME.sub(r"\\\1 ", text.replace("√(", "sqrt(").translate(_SPELLINGS))
+    text = _FRACTION.sub(r"\\frac", _SIZING.sub("", _SPACING.sub(" ", text))).replace("{,}", ",")
+    for _ in range(_MOST_WRAPPERS):
+        text = text.strip()
+        before = text
+        if text.endswith(".") and not text.endswith(".."):
+            text = text[:-1]
+        for start, end in _FENCES:
+            inside = text[len(start) : -len(end)]
+            if text.startswith(start) and text.endswith(end) and start not in inside:
+                text = inside
+        wrapper = _WRAPPER.match(text)
+        if wrapper and _closes_last(text, wrapper.end()):
+            text = text[wrapper.end() : -1]
+        if text == before:
+            break
+    return text.strip()
+
+
+def _closes_last(text: str, start: int) -> bool:
+    """Say whether the bracket that was opened just before `start` is closed by the last character."""
+    depth = 1
+    for match in _BRACKET.finditer(text, start):
+        depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
+        if not depth:
+            return match.end() == len(text)
+    return False
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for match in _BRACKET.finditer(text):
+        depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _list(compact: str) -> Form | None:
+    """Return the form of a list: its elements' forms in its brackets, sorted if they are braces."""
+    start, inside, end = _LIST.fullmatch(compact).groups("")  # type: ignore[union-attr]
+    texts = _split(inside)
+    if len(texts) < 2 or bool(start) != bool(end) or "=" in inside:
+        return None
+    elements = [_form(text.strip()) for text in texts]
+    numbers = tuple(element.key for element in elements if isinstance(element.key, Fraction))
+    if len(numbers) < len(elements):
+        if not start:
+            return None
+        numbers = ()
+    if start == r"\{":
+        elements.sort(key=lambda element: str(element.key))
+    key = ",".join(str(element.key) for element in elements)
+    latex = ",".join(element.latex for element in elements)
+    return Form(start + key + end, start + latex + end, numbers)
+
+
+def _split(text: str) -> list[str]:
+    """Return what is between the commas outside brackets; nothing if brackets close that never opened."""
+    texts, depth, begin = [], 0, 0
+    for match in _BRACKET_OR_COMMA.finditer(text):
+        depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
+        if depth < 0:
+            return []
+        if match[0] == "," and not depth:
+            texts.append(text[begin : match.start()])
+            begin = match.end()
+    return [*texts, text[begin:]]
+
+
+def _number(compact: str) -> Form | None:
+    """Return the form of a text that is a number, in a parser's spelling."""
+    plain = _NUMBER.fullmatch(compact)
+    ratio = None if plain else _RATIO.fullmatch(compact)
+    places = 0
+    if plain:
+        value, places = _decimal(plain[2])
+        power = int(plain[3] or plain[4] or 0)
+        value *= Fraction(10) ** power * (-1 if plain[1] else 1)
+        places = max(0, places - power)
+    elif ratio:
+        (above, _), (below, _) = (_decimal(part) for part in ratio.groups()[1:] if part)
+        if not below:
+            return None
+        value = above / below * (-1 if ratio[1] else 1)
+    else:
+        return None
+    try:
+        size = float(value)
+    except OverflowError:
+        size = math.inf if value > 0 else -math.inf
+    return Form(value, _written(value, places), (value,), size, places)
+
+
+def _decimal(digits: str) -> tuple[Fraction, int]:
+    whole, _, places = digits.replace(",", "").replace(" ", "").partition(".")
+    return Fraction(int(whole + places), 10 ** len(places)), len(places)
+
+
+def _written(value: Fraction, places: int) -> str:
+    sign, value = ("-", -value) if value < 0 else ("", value)
+    if places:
+        digits = str(int(value * 10**places)).rjust(places + 1, "0")
+        return f"{sign}{digits[:-places]}.{digits[-places:]}"
+    if value.denominator == 1:
+        return f"{sign}{value}"
+    return f"{sign}\\frac{{{value.numerator}}}{{{value.denominator}}}"
+
+
+def _rounds_to(value: Fraction, decimal: Form) -> bool:
+    assert isinstance(decimal.key, Fraction)
+    places = decimal.places
+    is_fine = places >= _FINE and abs(decimal.key) * 10**places >= 10 ** (_FINE - 1)
+    return is_fine and round(value, places) == decimal.key
