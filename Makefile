@@ -29,7 +29,7 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv
 	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --upgrade $(LOCK) -o requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --all-extras --upgrade $(LOCK) \
+	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --upgrade $(LOCK) \
 		-c requirements/run.txt -o requirements/dev.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 

@@ -29,6 +29,7 @@ LAYERS = [
     {"solve_async"},
     {"store"},
     {"benchmarks"},
+    {"generate"},
     {"report"},
     {"cli", "__main__"},
 ]

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.console import open_console
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-
-    from rich.console import Console
 
     from distrivote.answers.mathverify import MathEqual
     from distrivote.engines.base import SamplingParams
@@ -138,7 +137,7 @@ def _solve(
     from distrivote.engines.llamacpp import LlamaCppEngine
     from distrivote.solve import sample, solution_of
 
-    console = _console(sys.stderr)
+    console = open_console(sys.stderr)
     say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
     engine: LlamaCppEngine = LlamaCppEngine(model, n_slots=slots, n_threads=threads, say=say)
     if console.is_terminal and not quiet:
@@ -224,7 +223,7 @@ def _print(
     from distrivote.report.explanation import explanation
     from distrivote.report.trajectory import trajectory_text
 
-    console = _console(sys.stdout)
+    console = open_console(sys.stdout)
     tally = solution.tally
     # On a terminal the line stands above the progress already.
     title = "" if sys.stderr.isatty() else _headline(model, budget, tally.method, controller)
@@ -281,9 +280,3 @@ def _print_json(
         ],
     }
     print(json.dumps(document, ensure_ascii=False, indent=2))
-
-
-def _console(file: object) -> Console:
-    from rich.console import Console
-
-    return Console(file=file, highlight=False, markup=False, emoji=False)  # type: ignore[arg-type]

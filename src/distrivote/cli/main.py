@@ -14,6 +14,8 @@ from typing import Annotated
 import typer
 
 from distrivote.cli.ask import ask
+from distrivote.cli.generate import generate
+from distrivote.cli.runs import compact, export, runs, show
 from distrivote.cli.vote import vote
 from distrivote.errors import DistrivoteError
 
@@ -27,7 +29,10 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("ask")(ask)
+app.command("generate")(generate)
 app.command("vote")(vote)
+for _command in (runs, show, compact, export):
+    app.command(_command.__name__)(_command)
 
 
 def _print_version(wanted: bool) -> None:

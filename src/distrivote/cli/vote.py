@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.console import open_console
 from distrivote.cli.progress import Progress
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from distrivote.report.printouts import Printout
     from distrivote.store.results import Totals
     from distrivote.store.tables import AnswerTable
@@ -150,7 +149,7 @@ def _vote_on_all(table: AnswerTable, methods: tuple[str, ...], as_json: bool, ou
             printout.finish(totals)
         break
     if not as_json and not sys.stdout.isatty():
-        print_summary(_console(sys.stderr), totals)
+        print_summary(open_console(sys.stderr), totals)
     _say([_unsorted(table, totals.n_trajectories)] if held else [])
     _say(notes_of(totals))
 
@@ -181,7 +180,7 @@ def _explain(table: AnswerTable, methods: tuple[str, ...], as_json: bool, wanted
             document.explanations = [tally_json(tally, told(tally)) for tally in tallies]
             document.finish(totals)
         return
-    console = _console(sys.stdout)
+    console = open_console(sys.stdout)
     truth = one.truths[0].as_py() if one.truths is not None else None
     name = str(one.ids[0]) if one.by is None else f"{one.by[0]}/{one.ids[0]}"
     for tally in tallies:
@@ -201,14 +200,8 @@ def _printout(table: AnswerTable, as_json: bool) -> Printout:
     if as_json:
         return JsonPrintout(sys.stdout.buffer, table.columns.by)
     if sys.stdout.isatty():
-        return TablePrintout(_console(sys.stdout))
+        return TablePrintout(open_console(sys.stdout))
     return TabPrintout(sys.stdout.buffer, table.columns.by)
-
-
-def _console(file: object) -> Console:
-    from rich.console import Console
-
-    return Console(file=file, highlight=False, markup=False, emoji=False)  # type: ignore[arg-type]
 
 
 def _unsorted(table: AnswerTable, n_rows: int | None = None) -> str:

@@ -46,7 +46,7 @@ def read_parquet(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         n_rows = file.metadata.num_rows
         if n_rows == 0:
             raise is_empty(table, "has columns but no rows")
-        check = _Check(table, *table.columns.truths(names))
+        check = Check(table, *table.columns.truths(names))
         batches = file.iter_batches(_batch_rows(file, check.wanted), columns=sorted(check.wanted))
         while True:
             try:
@@ -95,7 +95,7 @@ def _batch_rows(file: pq.ParquetFile, wanted: Collection[str]) -> int:
     return int(min(BATCH_ROWS, max(1024, _BATCH_BYTES * meta.num_rows // max(1, n_bytes))))
 
 
-class _Check:
+class Check:
     """Gives batch after batch the common shape, and names the row of what does not fit."""
 
     def __init__(self, table: AnswerTable, truth: str | None, correct: str | None) -> None:

@@ -97,7 +97,11 @@ class AnswerTable:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file once, in batches of the shape that this module describes."""
         self.done = 0.0
-        if self.kind == "parquet":
+        if self.kind == "run":
+            from distrivote.store.table_run import read_run
+
+            yield from read_run(self)
+        elif self.kind == "parquet":
             from distrivote.store.table_parquet import read_parquet
 
             yield from read_parquet(self)
@@ -116,6 +120,9 @@ def open_table(path: str, columns: Columns) -> Iterator[AnswerTable]:
     _check_names(columns)
     name = "standard input" if path == STDIN else path
     with ExitStack() as stack:
+        if is_run(path):
+            yield AnswerTable(Path(path), name, "run", columns)
+            return
         if path == STDIN:
             file = stack.enter_context(_spooled(sys.stdin.buffer, name))
         elif _is_regular(path):
@@ -125,13 +132,19 @@ def open_table(path: str, columns: Columns) -> Iterator[AnswerTable]:
         yield AnswerTable(file, name, _kind(file, path, name), columns)
 
 
+def is_run(path: str) -> bool:
+    """Whether that is the folder of a stored run."""
+    return os.path.isfile(os.path.join(path, "manifest.json"))
+
+
 def _is_regular(path: str) -> bool:
     """Check that there is something to read; False for a pipe or a device."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise InputError(
-                f"{path} is a directory: name one file of sampled answers (.jsonl, .csv or .parquet)"
+                f"{path} is a directory and not a run: name one file of sampled answers (.jsonl, .csv or"
+                " .parquet), or a run that distrivote generate made"
             )
         if stat.S_ISREG(mode):
             open(path, "rb").close()

@@ -1,0 +1,11 @@
+"""Named sets of problems: other people's, fetched on use or read from a file, and two that are built in.
+
+`registry` finds a benchmark by name or path. `matharena`, `gpqa`, `gsm8k` and `tables` turn rows into
+problems and know nothing of where rows come from: that is `files` (a local file) or `hub` (Hugging Face).
+`arithmetic` and `choice` make problems out of a seed, so that everything can be tried without a network.
+"""
+
+from distrivote.benchmarks.benchmark import Benchmark
+from distrivote.benchmarks.registry import BENCHMARKS, load
+
+__all__ = ["BENCHMARKS", "Benchmark", "load"]

@@ -1,0 +1,44 @@
+"""A benchmark: problems under one name, and where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from distrivote.errors import InputError
+from distrivote.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """Problems with ids that differ, in a fixed order.
+
+    >>> sums = Benchmark("sums", (Problem("1 + 1?", "a", "2"), Problem("1 + 2?", "b", "3")), "made up")
+    >>> len(sums), [problem.id for problem in sums]
+    (2, ['a', 'b'])
+    """
+
+    name: str
+    problems: tuple[Problem, ...]
+    source: str
+    """A path, `hf:ORG/NAME`, or for a built-in one the settings that make the same problems again."""
+
+    def __post_init__(self) -> None:
+        if not self.problems:
+            raise InputError(
+                f"the benchmark {self.name} from {self.source} has no problems: give at least one"
+            )
+        seen: set[str] = set()
+        for problem in self.problems:
+            if problem.id in seen:
+                raise InputError(
+                    f"the benchmark {self.name} has two problems with the id {problem.id!r}: give every"
+                    " problem its own"
+                )
+            seen.add(problem.id)
+
+    def __len__(self) -> int:
+        return len(self.problems)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.problems)

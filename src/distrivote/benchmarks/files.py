@@ -1,0 +1,136 @@
+"""Rows from a local file: JSON Lines, CSV (commas, semicolons or tabs) or Parquet.
+
+A benchmark is small, so it is read whole. The format is told as for tables of sampled answers: by the
+suffix, else by the first bytes. A place is a line in text files, and a row, counted from 1, in Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from distrivote.benchmarks.rows import Row, Rows
+from distrivote.errors import InputError
+from distrivote.store.faults import not_text, quoted
+
+LARGEST_FILE = 1_000_000_000
+"""Bytes. A benchmark of that size is more likely the wrong file."""
+
+
+def read(path: str | os.PathLike[str]) -> Rows:
+    """Return the rows of a file; InputError with the place of the first fault."""
+    from distrivote.store.tables import Columns, cant_read, open_table
+
+    name = os.fspath(path)
+    file = Path(name).expanduser()
+    if file.is_dir():
+        raise InputError(f"{name} is a directory: name one file of questions (.jsonl, .csv or .parquet)")
+    if file.is_file() and file.stat().st_size > LARGEST_FILE:
+        raise InputError(
+            f"{name} is larger than {LARGEST_FILE // 1_000_000} MB: a benchmark is a small file of questions"
+        )
+    with open_table(str(file), Columns(confidence=None)) as table:
+        try:
+            if table.kind == "parquet":
+                rows = _parquet_rows(table.path, name)
+            else:
+                lines = _lines(table.path.read_bytes(), name)
+                rows = list((_json_rows if table.kind == "jsonl" else _csv_rows)(lines, name))
+        except OSError as error:
+            cant_read(name, error)
+    if not rows:
+        raise InputError(f"{name} has no rows: a benchmark needs at least one question")
+    return Rows(name, rows)
+
+
+def _lines(content: bytes, name: str) -> list[str]:
+    """Decode a file line by line; only line feeds end a line, as a question may hold any other."""
+    lines = []
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if b"\0" in line:
+            raise InputError(
+                f"{name}, line {number} holds a NUL byte: write the file again as plain UTF-8 text"
+            )
+        try:
+            lines.append(line.decode() + "\n")
+        except UnicodeDecodeError as error:
+            raise not_text(f"{name}, line {number}", f"byte {error.start + 1}") from error
+    return lines
+
+
+def _json_rows(lines: list[str], name: str) -> Iterator[Row]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}"
+        try:
+            record = json.loads(line.rstrip("\r\n"))
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{where} is not valid JSON ({error.msg} at character {error.pos + 1}): write one JSON"
+                " object per line"
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{where} can't be read as JSON ({str(error).split(';')[0]}): write one flat JSON object"
+                " per line"
+            ) from error
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{where} is not a JSON object but {quoted(record, 40)}: write one object with question and"
+                " answer per line"
+            )
+        yield Row(where, record)
+
+
+def _csv_rows(lines: list[str], name: str) -> Iterator[Row]:
+    before = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
+    if before == len(lines):
+        return
+    delimiter = max(",\t;", key=lines[before].count)
+    csv.field_size_limit(LARGEST_FILE)
+    reader = csv.reader(lines[before:], delimiter=delimiter, strict=True)
+    line = before + 1
+    try:
+        names = [column.strip() for column in next(reader)]
+        for column in names:
+            if names.count(column) > 1:
+                raise InputError(
+                    f"{name} has {names.count(column)} columns called {column!r}: rename all but one"
+                )
+        line = before + reader.line_num + 1
+        for fields in reader:
+            if len(fields) > 1 or any(field.strip() for field in fields):
+                if len(fields) != len(names):
+                    raise InputError(
+                        f"{name}, line {line} has {len(fields)} fields where the header has {len(names)}:"
+                        f" quote fields that hold the separator {delimiter!r}"
+                    )
+                yield Row(f"{name}, line {line}", dict(zip(names, fields, strict=True)))
+            line = before + reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"{name}, line {line} is not valid CSV ({error}): a field with quotes must be quoted, and its"
+            " quotes doubled"
+        ) from error
+
+
+def _parquet_rows(path: Path, name: str) -> list[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # Not as a dataset: a folder called `year=2025` must not become a column.
+        with pq.ParquetFile(path) as file:
+            values: list[dict[str, Any]] = file.read().to_pylist()
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0].rstrip(". ")
+        raise InputError(
+            f"{name} can't be read as a Parquet file ({reason}): it may be truncated, so copy or write"
+            " it again"
+        ) from error
+    return [Row(f"{name}, row {number}", row) for number, row in enumerate(values, 1)]

@@ -1,0 +1,125 @@
+"""Benchmarks by name, and anybody's by the path of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from distrivote.benchmarks import arithmetic, choice, gpqa, gsm8k, matharena, tables
+from distrivote.benchmarks.benchmark import Benchmark
+from distrivote.benchmarks.files import read
+from distrivote.benchmarks.hub import Home, fetch
+from distrivote.benchmarks.levels import DEFAULT_SIZE
+from distrivote.benchmarks.rows import Rows
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.problem import Problem
+
+BENCHMARKS: dict[str, str] = {
+    "aime2024": "AIME I and II of 2024, 30 problems",
+    "aime2025": "AIME I and II of 2025, 30 problems",
+    "hmmt2025": "HMMT of February 2025, 30 problems",
+    "brumo2025": "BRUMO 2025, 30 problems",
+    "gpqa-diamond": "GPQA Diamond, 198 multiple choice questions (gated)",
+    "gsm8k": "the test set of GSM8K, 1,319 word problems",
+    "arithmetic": "built in: word problems of one and two steps, made from a seed",
+    "easy-choice": "built in: multiple choice questions, made from a seed",
+}
+"""The names that `load` knows, with what they mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """Somebody's benchmark: where it lives, and how its rows become problems."""
+
+    home: Home
+    problems: Callable[[Rows], tuple[Problem, ...]]
+
+
+def _contest(name: str) -> _Published:
+    return _Published(matharena.HOMES[name], lambda rows: matharena.problems(name, rows))
+
+
+_PUBLISHED = {name: _contest(name) for name in matharena.HOMES} | {
+    gpqa.NAME: _Published(gpqa.HOME, gpqa.problems),
+    gsm8k.NAME: _Published(gsm8k.HOME, gsm8k.problems),
+}
+_BUILT_IN: dict[str, Callable[[int, int], tuple[Problem, ...]]] = {
+    arithmetic.NAME: arithmetic.problems,
+    choice.NAME: choice.problems,
+}
+
+
+def load(
+    name_or_path: str | os.PathLike[str],
+    *,
+    path: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    size: int | None = None,
+) -> Benchmark:
+    """Return a benchmark by its name, or a table of questions and answers by its path.
+
+    A name comes before a file of that name: write ./arithmetic for the file.
+
+    Args:
+        name_or_path: A name from `BENCHMARKS`, NAME=FILE for a local copy of it, or a path.
+        path: The local copy of a named benchmark, the same as NAME=FILE.
+        limit: Only the first so many problems.
+        seed: Which problems a built-in benchmark makes. The others have none.
+        size: How many problems a built-in benchmark makes, 100 unless said; they are graded from easy to
+            hard over that number. The others have none.
+
+    >>> load("arithmetic", size=20, limit=3).problems[2].id
+    'arithmetic-0003'
+    """
+    if limit is not None and limit < 1:
+        raise InputError(f"limit is {limit}: ask for at least one problem")
+    name = os.fspath(name_or_path)
+    before, equals, after = name.partition("=")
+    if equals and before in BENCHMARKS and not os.path.exists(name):
+        if path is not None:
+            raise InputError(f"{name} names a file, and so does path ({os.fspath(path)}): give one of them")
+        if not after:
+            raise InputError(f"{name} names no file: write {before}=FILE")
+        name, path = before, after
+    if name in _BUILT_IN:
+        found = _made(name, path, seed, DEFAULT_SIZE if size is None else size)
+    else:
+        _check_known(name, path)
+        if size is not None or seed != 0:
+            asked = f"a size ({size})" if size is not None else f"a seed ({seed})"
+            raise InputError(
+                f"{name} is not made from a seed, so it can't be given {asked}: use limit for fewer problems"
+            )
+        found = _read(name, path)
+    return found if limit is None else Benchmark(found.name, found.problems[:limit], found.source)
+
+
+def _made(name: str, path: str | os.PathLike[str] | None, seed: int, size: int) -> Benchmark:
+    if path is not None:
+        raise InputError(f"{name} is built in and read from no file: leave out {os.fspath(path)}")
+    return Benchmark(name, _BUILT_IN[name](seed, size), f"built in, seed {seed}, size {size}")
+
+
+def _read(name: str, path: str | os.PathLike[str] | None) -> Benchmark:
+    if name in _PUBLISHED:
+        published = _PUBLISHED[name]
+        rows = fetch(published.home, name) if path is None else read(path)
+        return Benchmark(name, published.problems(rows), rows.source)
+    rows = read(name)
+    return Benchmark(os.path.splitext(os.path.basename(name))[0], tables.problems(rows), rows.source)
+
+
+def _check_known(name: str, path: str | os.PathLike[str] | None) -> None:
+    """Raise UnknownNameError for what is neither a name nor, unless `path` is the file, a path."""
+    is_path = os.path.exists(os.path.expanduser(name)) or _looks_like_a_path(name)
+    if name not in _PUBLISHED and (path is not None or not is_path):
+        raise UnknownNameError("benchmark", name, BENCHMARKS)
+
+
+def _looks_like_a_path(name: str) -> bool:
+    return os.path.basename(name) != name or os.path.splitext(name)[1].lower() in _SUFFIXES
+
+
+_SUFFIXES = {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq"}

@@ -1,0 +1,25 @@
+"""Anybody's problems: a table with the columns `question` and `answer`, and `id` or `question_id` if wanted.
+
+Without ids a question's id is the number of its row. An empty answer is one that nobody knows; an empty
+question, or an id that comes twice, is an error.
+"""
+
+from __future__ import annotations
+
+from distrivote.benchmarks.rows import IDS, Row, Rows, with_ids
+from distrivote.problem import Problem
+
+
+def problems(rows: Rows) -> tuple[Problem, ...]:
+    """Return the problem of each row, put with the template `math`.
+
+    >>> table = Rows("mine.csv", [Row("mine.csv, line 2", {"question": "What is 6 * 7?", "answer": 42})])
+    >>> problems(table)
+    (Problem(question='What is 6 * 7?', id='1', answer='42', template='math'),)
+    """
+    question, answer = rows.column("question"), rows.column("answer")
+
+    def problem(row: Row, own_id: str) -> Problem:
+        return Problem(row.needed(question), own_id, row.text(answer))
+
+    return with_ids(rows, rows.optional(IDS), str, problem)

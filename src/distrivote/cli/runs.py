@@ -1,0 +1,183 @@
+"""`distrivote runs`, `show`, `compact`, `export`: what is in stored runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from distrivote.cli.console import open_console
+from distrivote.errors import InputError
+
+if TYPE_CHECKING:
+    from distrivote.store.runs import Run
+
+_RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def runs(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to look for runs.")] = ".",
+    as_json: _Json = False,
+) -> None:
+    """List the stored runs in a folder."""
+    from pathlib import Path
+
+    from distrivote.store.runs import Run
+    from distrivote.store.tables import is_run
+
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder} is not a folder: name one that holds runs")
+    places = [Path(folder), *sorted(path for path in Path(folder).iterdir() if path.is_dir())]
+    found = [_facts(Run.open(place)) for place in places if is_run(str(place))]
+    if as_json:
+        _print_json(found)
+    elif not found:
+        print(f"no runs in {folder}", file=sys.stderr)
+    else:
+        _print_table(found, ["run", "benchmark", "model", "ssc", "questions", "trajectories", "tokens"])
+
+
+def show(
+    run: _RunArgument,
+    question: Annotated[str | None, typer.Argument(metavar="[QUESTION]", help="Its id.")] = None,
+    sample: Annotated[int | None, typer.Argument(metavar="[SAMPLE]", help="Its number, from 0.")] = None,
+    method: Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="How to vote.")] = "dis-gmm",
+) -> None:
+    """Show a run's questions, the vote on one of them, or one trajectory."""
+    from distrivote.store.runs import Run
+
+    stored = Run.open(run)
+    for note in stored.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if question is None:
+        _print_table(
+            [
+                {
+                    "question": q.id,
+                    "trajectories": q.n_trajectories,
+                    "tokens": q.n_tokens,
+                    "truth": q.ground_truth,
+                }
+                for q in stored.questions()
+            ],
+            ["question", "trajectories", "tokens", "truth"],
+        )
+    elif sample is None:
+        _show_question(stored, question, method)
+    else:
+        from distrivote.report.trajectory import trajectory_text
+
+        open_console(sys.stdout).print(trajectory_text(stored.trajectory(question, sample)))
+
+
+def compact(run: _RunArgument) -> None:
+    """Merge a run's parts into few, and fill in which answers are the same."""
+    from distrivote.store.run_compact import compact as merge
+
+    done = merge(run)
+    for note in done.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"{run}: {done.n_parts_before} parts are now {done.n_parts}, with {done.n_rows:,} trajectories")
+
+
+def export(
+    run: _RunArgument,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="A table: .jsonl, .csv, .tsv or .parquet.")
+    ],
+) -> None:
+    """Write the answers and confidences of a run as one plain table."""
+    from distrivote.store.runs import Run
+    from distrivote.store.writing import check_output, writing
+
+    check_output(output, run)
+    columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "correct", "n_tokens"]
+    table = Run.open(run).table(columns)
+    with writing(output) as writer:
+        writer.write(table)
+    print(f"{output}: {table.num_rows:,} rows", file=sys.stderr)
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    manifest, questions = run.manifest, run.questions()
+    return {
+        "run": str(run.path),
+        "benchmark": manifest.benchmark,
+        "model": manifest.model,
+        "ssc": "off" if manifest.ssc is None else "on",
+        "budget": manifest.budget,
+        "questions": len(questions),
+        "trajectories": sum(question.n_trajectories for question in questions),
+        "tokens": sum(question.n_tokens for question in questions),
+    }
+
+
+def _show_question(run: Run, question: str, method: str) -> None:
+    from distrivote.report.explanation import explanation
+    from distrivote.report.terminal import count
+    from distrivote.voting.ballot import Ballot
+    from distrivote.voting.vote import vote
+
+    table = run.table(["question_id", "answer", "answer_class", "confidence", "ground_truth"], question)
+    if not table.num_rows:
+        from distrivote.errors import UnknownNameError
+
+        raise UnknownNameError(f"question of {run.path}", question, [q.id for q in run.questions()])
+    labels: dict[int, str] = {}
+    for number, answer in zip(table["answer_class"].to_pylist(), table["answer"].to_pylist(), strict=True):
+        labels.setdefault(number, answer)
+    answers = [labels[number] if number >= 0 else None for number in table["answer_class"].to_pylist()]
+    ballot = Ballot.of(answers, table["confidence"].to_pylist())
+    tally = vote(ballot, method=method)
+    truth = table["ground_truth"][0].as_py()
+    screen = open_console(sys.stdout)
+    title = f"question {question} · {tally.method} · {count(table.num_rows, 'trajectory')}"
+    right = None if truth is None else _same(tally.answer, truth)
+    screen.print()
+    screen.print(explanation(title, ballot, tally, screen.width, right, truth))
+    screen.print()
+
+
+def _same(answer: object, truth: str) -> bool:
+    from distrivote.answers.equivalence import classify
+
+    return answer is not None and len(set(classify([str(answer), truth]).ids)) == 1
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
+    """Print aligned columns on a terminal, tab-separated lines in a pipe."""
+    from distrivote.report.text import shortened
+
+    def cell(value: object) -> str:
+        return f"{value:,}" if isinstance(value, int) else "" if value is None else shortened(str(value), 60)
+
+    if not sys.stdout.isatty():
+        print("\t".join(names))
+        for row in rows:
+            print("\t".join("" if row[name] is None else str(row[name]) for name in names))
+        return
+    from rich.text import Text
+
+    from distrivote.report.columns import Column, lines_of
+
+    columns = [
+        Column(
+            name,
+            [Text(cell(row[name])) for row in rows],
+            right=all(isinstance(row[name], int) for row in rows),
+        )
+        for name in names
+    ]
+    screen = open_console(sys.stdout)
+    screen.print()
+    for line in lines_of(columns, screen.width):
+        screen.print(line)
+    screen.print()

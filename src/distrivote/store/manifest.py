@@ -1,0 +1,203 @@
+"""The manifest of a run: with which settings its trajectories were made.
+
+One small JSON file. A run goes on only with the settings that it began with; a larger budget or limit
+only adds, so these two may grow. The version of the library is kept for the record and not compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+from distrivote.engines.base import SamplingParams
+from distrivote.errors import InputError
+from distrivote.selfstepconf import Controller
+from distrivote.store.schema import FORMAT_VERSION
+
+NAME = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The settings of a run.
+
+    >>> Manifest.of("embedded", "smollm2", "math", "arithmetic", SamplingParams(seed=7)).seed
+    7
+    """
+
+    engine: str
+    model: str
+    template: str
+    """How questions are put: a name or a text that holds {question}."""
+
+    benchmark: str
+    sampling: Mapping[str, Any]
+    """The fields of `SamplingParams` but for the seed."""
+
+    ssc: Mapping[str, Any] | None = None
+    """The controller: its kind and its fields; None for plain sampling."""
+
+    budget: int = 32
+    limit: int | None = None
+    """How many of the benchmark's questions; None for all."""
+
+    seed: int = 0
+    library_version: str = field(default_factory=lambda: version("distrivote"))
+    format_version: int = FORMAT_VERSION
+
+    @classmethod
+    def of(
+        cls,
+        engine: str,
+        model: str,
+        template: str,
+        benchmark: str,
+        params: SamplingParams,
+        ssc: Controller | None = None,
+        *,
+        budget: int = 32,
+        limit: int | None = None,
+    ) -> Self:
+        """Return the manifest of a run with these settings."""
+        sampling = settings_of(params)
+        seed = sampling.pop("seed")
+        del sampling["kind"]
+        controller = None if ssc is None else settings_of(ssc)
+        return cls(engine, model, template, benchmark, sampling, controller, budget, limit, seed)
+
+    @classmethod
+    def load(cls, run: Path) -> Self:
+        """Return the manifest of the run in that directory; FileNotFoundError if it has none."""
+        path = run / NAME
+        try:
+            content = json.loads(path.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is not JSON ({error}): restore it from a copy") from error
+        newest = content.get("format_version") if isinstance(content, dict) else None
+        if not isinstance(newest, int) or isinstance(newest, bool):
+            raise InputError(f"{path} has no format_version: it is not the manifest of a run")
+        if newest > FORMAT_VERSION:
+            raise InputError(
+                f"{run} has format version {newest} and this distrivote reads up to {FORMAT_VERSION}:"
+                " install a newer distrivote"
+            )
+        names = [f.name for f in dataclasses.fields(cls)]
+        missing = [name for name in names if name not in content]
+        if missing:
+            raise InputError(f"{path} lacks {', '.join(missing)}: restore it from a copy")
+        return cls(**{name: content[name] for name in names})
+
+    def going_on(self, asked: Manifest, run: Path) -> Manifest:
+        """Return the manifest of this run when it goes on as asked; InputError if that is another run."""
+        changes = list(differences(self, asked))
+        if changes:
+            raise InputError(
+                f"{run} was made with other settings ({'; '.join(changes)}): ask for what it was made with,"
+                " or make another run with --new"
+            )
+        limits = (self.limit, asked.limit)
+        limit = None if None in limits else max(n for n in limits if n is not None)
+        return dataclasses.replace(self, budget=max(self.budget, asked.budget), limit=limit)
+
+    def save(self, run: Path) -> None:
+        """Write it beside and put it in place."""
+        beside = self._written(run)
+        os.replace(beside, run / NAME)
+        sync_folder(run)
+
+    def create(self, run: Path) -> bool:
+        """Write it unless another writer was faster, and say whether this one was."""
+        beside = self._written(run)
+        try:
+            # A link, unlike a rename, fails where the name is taken.
+            os.link(beside, run / NAME)
+        except FileExistsError:
+            return False
+        except OSError:
+            # A file system without links.
+            if (run / NAME).exists():
+                return False
+            os.replace(beside, run / NAME)
+        finally:
+            beside.unlink(missing_ok=True)
+        sync_folder(run)
+        return True
+
+    def _written(self, run: Path) -> Path:
+        beside = run / f".{NAME}.{secrets.token_hex(6)}.tmp"
+        try:
+            with open(beside, "xb") as file:
+                file.write(json.dumps(dataclasses.asdict(self), indent=2).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        return beside
+
+
+def settings_of(value: object) -> dict[str, Any]:
+    """Return the kind and the fields of a settings object as JSON has them.
+
+    >>> from distrivote.splitting import splitter
+    >>> settings_of(splitter("window:512"))
+    {'kind': 'WindowSplitter', 'n_tokens': 512}
+    """
+    settings: dict[str, Any] = {"kind": type(value).__name__}
+    if dataclasses.is_dataclass(value):
+        for each in dataclasses.fields(value):
+            settings[each.name] = _plain(getattr(value, each.name))
+    return settings
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return settings_of(value)
+
+
+def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
+    """Yield a line for each setting that differs and may not.
+
+    >>> was = Manifest("embedded", "a", "math", "gsm8k", {"top_p": 0.95})
+    >>> list(differences(was, dataclasses.replace(was, sampling={"top_p": 1.0}, budget=64)))
+    ['sampling.top_p: was 0.95, asked 1.0']
+    """
+    ours, theirs = dict(_flat(dataclasses.asdict(was))), dict(_flat(dataclasses.asdict(asked)))
+    for name in dict.fromkeys([*ours, *theirs]):
+        if name in ("budget", "limit", "library_version", "format_version"):
+            continue
+        if ours.get(name) != theirs.get(name):
+            yield f"{name}: was {_shown(ours, name)}, asked {_shown(theirs, name)}"
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _shown(settings: Mapping[str, Any], name: str) -> str:
+    return json.dumps(settings.get(name), ensure_ascii=False)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last through a power cut, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,222 @@
+"""The Parquet parts of a run: written whole or not at all, checked, read.
+
+    parts/part-<writer>-<number>-<checksum>.parquet
+
+A part is written under a name that begins with a dot, synced, and renamed, so that it is never seen by
+half. The checksum in its name is the CRC-32 of the file before its footer and that of the footer (from
+the file metadata to the end). A footer is always checked; the rest at once when a run is opened for
+writing and for small parts, else page by page as it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from distrivote.errors import InputError
+from distrivote.store.manifest import sync_folder
+from distrivote.store.schema import DICTIONARIES, ENCODINGS, SCHEMA
+
+FOLDER = "parts"
+SMALL = 64 << 20
+"""In bytes; a part up to this size is checked as a whole wherever it is listed."""
+
+N_GROUP_ROWS = 8192
+GROUP_BYTES = 16 << 20
+_NAME = re.compile(r"part-[0-9a-z]+-\d+-(?P<body>[0-9a-f]{8})(?P<footer>[0-9a-f]{8})\.parquet")
+_WRITTEN, _REPLACES = b"distrivote.written", b"distrivote.replaces"
+_FOREIGN = 2**63 - 1
+
+
+class Part(NamedTuple):
+    """One file of a run."""
+
+    path: Path
+    n_bytes: int
+    n_raw_bytes: int
+    """Before compression."""
+
+    n_rows: int
+
+    written: int
+    """When, in nanoseconds; of a merged part, when the oldest of them was."""
+
+    replaces: frozenset[str]
+    """The names of the parts that it was merged from."""
+
+
+def write_part(folder: Path, writer: str, number: int, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
+    """Write a table as a part and return it; InputError if the disk won't have it."""
+    written = min((part.written for part in merged), default=time.time_ns())
+    replaces = sorted(part.path.name for part in merged)
+    metadata = {_WRITTEN: str(written), _REPLACES: json.dumps(replaces)}
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table.replace_schema_metadata(metadata),
+        sink,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=list(DICTIONARIES),
+        column_encoding=ENCODINGS,
+        row_group_size=_n_group_rows(table),
+        write_page_checksum=True,
+    )
+    content = sink.getvalue().to_pybytes()
+    n_footer = _footer_size(content[-8:])
+    checksum = f"{zlib.crc32(content[:-n_footer]):08x}{zlib.crc32(content[-n_footer:]):08x}"
+    path = folder / f"part-{writer}-{number:06d}-{checksum}.parquet"
+    _write_whole(path, content)
+    return Part(path, len(content), table.nbytes, table.num_rows, written, frozenset(replaces))
+
+
+def _n_group_rows(table: pa.Table) -> int:
+    """Return how many rows to write together: few if they are large, so that one of them is read fast."""
+    row_bytes: int = max(1, table.nbytes // max(1, len(table)))
+    return max(16, min(N_GROUP_ROWS, GROUP_BYTES // row_bytes))
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(
+            f"can't write to {path.parent} ({error.strerror or error}): check the folder and its space;"
+            " what was stored before is safe"
+        ) from error
+
+
+def _footer_size(tail: bytes) -> int:
+    """Return how many bytes metadata, its length and the mark take, from the last eight of a file."""
+    if len(tail) < 8 or tail[-4:] != b"PAR1":
+        raise Damage("it is cut short")
+    return int.from_bytes(tail[:4], "little") + 8
+
+
+class Damage(Exception):
+    """What is wrong with a part."""
+
+
+def checked(path: Path, whole: bool) -> Part:
+    """Return the part in a file, or raise Damage."""
+    name = _NAME.fullmatch(path.name)
+    with open(path, "rb") as file:
+        n_bytes = file.seek(0, os.SEEK_END)
+        file.seek(max(0, n_bytes - 8))
+        n_footer = _footer_size(file.read(8))
+        if n_footer > n_bytes:
+            raise Damage("it is cut short")
+        if name is not None:
+            file.seek(n_bytes - n_footer)
+            _compare(zlib.crc32(file.read()), name["footer"])
+            if whole or n_bytes <= SMALL:
+                file.seek(0)
+                _compare(_crc(file, n_bytes - n_footer), name["body"])
+        file.seek(0)
+        try:
+            footer = pq.read_metadata(file)
+        except (pa.ArrowException, OSError) as error:
+            raise Damage(f"it can't be read: {_first_line(error)}") from error
+    metadata = footer.metadata or {}
+    try:
+        replaces = frozenset(json.loads(metadata.get(_REPLACES, b"[]")))
+        written = int(metadata.get(_WRITTEN, _FOREIGN))
+    except (ValueError, TypeError) as error:
+        raise Damage("its metadata can't be read") from error
+    n_raw = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
+    return Part(path, n_bytes, n_raw, footer.num_rows, written, replaces)
+
+
+def _crc(file: BinaryIO, n_bytes: int) -> int:
+    crc = 0
+    while n_bytes:
+        block = file.read(min(n_bytes, 1 << 20))
+        if not block:
+            break
+        crc = zlib.crc32(block, crc)
+        n_bytes -= len(block)
+    return crc
+
+
+def _compare(crc: int, expected: str) -> None:
+    if f"{crc:08x}" != expected:
+        raise Damage("its checksum does not fit")
+
+
+def read_part(part: Part, columns: Sequence[str], question_id: str | None = None) -> pa.Table:
+    """Return columns of a part, or of one question in it, nulls for those that it lacks.
+
+    `question_id` must be among the columns if only one question is asked for.
+
+    FileNotFoundError if it was merged meanwhile, ValueError if it is damaged.
+    """
+    try:
+        with pq.ParquetFile(part.path, page_checksum_verification=True, pre_buffer=True) as file:
+            known = set(file.schema_arrow.names)
+            there = [name for name in columns if name in known]
+            table = file.read_row_groups(_groups_with(file, question_id), there)
+        fields = [SCHEMA.field(name) for name in columns]
+        arrays = [
+            table[field.name].cast(field.type) if field.name in known else pa.nulls(len(table), field.type)
+            for field in fields
+        ]
+        table = pa.table(arrays, schema=pa.schema([field.with_nullable(True) for field in fields]))
+        return table if question_id is None else table.filter(pc.equal(table["question_id"], question_id))
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(_first_line(error)) from error
+
+
+def _groups_with(file: Any, question_id: str | None) -> list[int]:
+    """Return the row groups that may hold the question, by their statistics."""
+    groups = list(range(file.metadata.num_row_groups))
+    column = file.schema_arrow.get_field_index("question_id")
+    if question_id is None or column < 0:
+        return groups
+    # The first columns are flat, so that a column's place in the schema is its place in the file.
+    stats = [file.metadata.row_group(group).column(column).statistics for group in groups]
+    return [
+        group
+        for group, known in zip(groups, stats, strict=True)
+        if known is None or not known.has_min_max or known.min <= question_id <= known.max
+    ]
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def first_of_each(table: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the rows to keep, one for each sample, the first, in the order of question and sample.
+
+    >>> ids, samples = ["b", "a", "b", "b"], pa.array([0, 5, 1, 0], pa.int32())
+    >>> first_of_each(pa.table({"question_id": ids, "sample": samples})).tolist()
+    [1, 0, 2]
+    """
+    ids = table["question_id"].combine_chunks().dictionary_encode()
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    names = ids.dictionary.to_pylist()
+    ranks = np.empty(len(names), np.int64)
+    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    keys = ranks[ids.indices.to_numpy()] << 32 | table["sample"].to_numpy().astype(np.int64)
+    return np.unique(keys, return_index=True)[1].astype(np.int64)

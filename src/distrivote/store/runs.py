@@ -1,0 +1,140 @@
+"""A run: a directory with a manifest and Parquet parts, read here.
+
+Any number of processes may read and write one run at the same time: parts appear whole and are never
+changed. Of two rows for one sample the earlier one counts. Writing is in `run_writer`,
+merging in `run_compact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.store.manifest import Manifest
+from distrivote.store.run_classes import NEEDED, classified
+from distrivote.store.run_listing import Listing, damage_notes, list_parts
+from distrivote.store.run_parts import FOLDER, first_of_each, read_part
+from distrivote.store.run_rows import Row, rows_of, trajectory_of
+from distrivote.store.schema import SCHEMA
+from distrivote.trajectory import Trajectory
+
+KEYS = ("question_id", "sample")
+
+
+class StoredQuestion(NamedTuple):
+    """What a run has on one question."""
+
+    id: str
+    n_trajectories: int
+    n_tokens: int
+    ground_truth: str | None
+
+
+class Run:
+    """A stored run, as it was when it was opened."""
+
+    def __init__(self, path: Path, manifest: Manifest, listing: Listing) -> None:
+        self.path, self.manifest = path, manifest
+        self._listing = listing
+        self._unread: dict[str, str] = {}
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a run for reading; InputError if there is none."""
+        path = Path(path)
+        manifest = manifest_of(path)
+        return cls(path, manifest, list_parts(path / FOLDER))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a careful reader should know, a sentence each."""
+        return damage_notes({path.name: why for path, why in self._listing.damaged.items()} | self._unread)
+
+    @property
+    def schema_names(self) -> list[str]:
+        """The names of all columns."""
+        return list(SCHEMA.names)
+
+    def done(self) -> set[tuple[str, int]]:
+        """Return the question and number of every trajectory that is there."""
+        table = self.table(KEYS)
+        return set(zip(table["question_id"].to_pylist(), table["sample"].to_pylist(), strict=True))
+
+    def table(self, columns: Sequence[str] | None = None, question_id: str | None = None) -> pa.Table:
+        """Return columns (all if None) of the run or of one question, by question id and sample.
+
+        `answer_class` and `correct` are filled in where rows do not say them. Only the columns that
+        are asked for, and those that these need, are read.
+        """
+        names = list(SCHEMA.names if columns is None else columns)
+        for name in names:
+            if name not in SCHEMA.names:
+                raise UnknownNameError("column", name, SCHEMA.names)
+        fill = not {"answer_class", "correct"}.isdisjoint(names)
+        needed = list(dict.fromkeys([*KEYS, *names, *(NEEDED if fill else ())]))
+        table = self._read(needed, question_id)
+        table = table.take(pa.array(first_of_each(table)))
+        return (classified(table) if fill else table).select(names)
+
+    def questions(self) -> tuple[StoredQuestion, ...]:
+        """Return what there is on each question, by id."""
+        table = self.table(("question_id", "n_tokens", "ground_truth"))
+        groups = table.group_by("question_id", use_threads=False).aggregate(
+            [("question_id", "count"), ("n_tokens", "sum"), ("ground_truth", "max")]
+        )
+        return tuple(
+            StoredQuestion(
+                row["question_id"],
+                row["question_id_count"],
+                row["n_tokens_sum"] or 0,
+                row["ground_truth_max"],
+            )
+            for row in groups.to_pylist()
+        )
+
+    def row(self, question_id: str, sample: int) -> Row:
+        """Return a stored trajectory with everything that is known of it."""
+        table = self.table(None, question_id)
+        rows = rows_of(table.filter(pc.equal(table["sample"], sample)))
+        if not rows:
+            has = f"{len(table)} trajectories" if len(table) else "nothing"
+            raise InputError(
+                f"{self.path} has no sample {sample} of question {question_id!r}: it has {has} of it"
+            )
+        return rows[0]
+
+    def trajectory(self, question_id: str, sample: int) -> Trajectory:
+        """Return a stored trajectory, with its text and tokens as far as they were kept."""
+        return trajectory_of(self.row(question_id, sample))
+
+    def _read(self, columns: Sequence[str], question_id: str | None) -> pa.Table:
+        while True:
+            try:
+                return self._read_listed(columns, question_id)
+            except FileNotFoundError:
+                # A part was merged meanwhile: what replaces it is there now.
+                self._listing = list_parts(self.path / FOLDER)
+
+    def _read_listed(self, columns: Sequence[str], question_id: str | None) -> pa.Table:
+        tables = [pa.table([pa.array([], SCHEMA.field(name).type) for name in columns], list(columns))]
+        for part in self._listing.parts:
+            try:
+                tables.append(read_part(part, columns, question_id))
+            except ValueError as error:
+                self._unread[part.path.name] = f"it can't be read: {error}"
+        return pa.concat_tables(tables)
+
+
+def manifest_of(path: Path) -> Manifest:
+    """Return the manifest of a run; InputError if there is none."""
+    try:
+        return Manifest.load(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{path} is not a run: it has no manifest.json") from error
+    except OSError as error:
+        raise InputError(f"can't read {path} ({error.strerror or error})") from error

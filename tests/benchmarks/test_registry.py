@@ -1,0 +1,103 @@
+"""Names, paths, and the options that belong to each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import distrivote.benchmarks
+from distrivote.benchmarks import BENCHMARKS, Benchmark, arithmetic, load
+from distrivote.benchmarks.registry import _BUILT_IN, _PUBLISHED, _SUFFIXES
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.problem import Problem
+from distrivote.store.tables import SUFFIXES
+
+LINE = '{"question": "q", "answer": 1}\n'
+
+
+def test_the_public_names_are_these() -> None:
+    assert distrivote.benchmarks.__all__ == ["BENCHMARKS", "Benchmark", "load"]
+
+
+def test_every_name_has_a_loader_and_every_loader_a_name() -> None:
+    assert set(BENCHMARKS) == set(_PUBLISHED) | set(_BUILT_IN)
+    assert set(SUFFIXES) == _SUFFIXES
+
+
+def test_a_built_in_one_says_how_to_make_it_again() -> None:
+    benchmark = load("arithmetic", seed=3, size=7)
+    assert benchmark == Benchmark("arithmetic", arithmetic.problems(3, 7), "built in, seed 3, size 7")
+    assert len(load("easy-choice")) == len(load("arithmetic")) == 100
+
+
+def test_a_limit_takes_the_first() -> None:
+    whole = load("arithmetic")
+    assert load("arithmetic", limit=5).problems == whole.problems[:5]
+    assert load("arithmetic", limit=500) == whole
+
+
+def test_the_built_in_ones_load_nothing_heavy() -> None:
+    code = (
+        "import sys; from distrivote.benchmarks import load; load('arithmetic'); load('easy-choice')\n"
+        "assert not {'pyarrow', 'datasets', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_name_comes_before_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arithmetic").write_text(LINE)
+    Path("gsm8k=x.jsonl").write_text(LINE)
+    assert len(load("arithmetic")) == 100
+    assert load("./arithmetic").problems == (Problem("q", "1", "1"),)
+    assert load("gsm8k=x.jsonl").name == "gsm8k=x"
+    assert load("gsm8k=./arithmetic").problems[0].id == "gsm8k-0001"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("aime25", "aime2025"),
+        ("gpqa", "gpqa-diamond"),
+        ("arithmetics", "arithmetic"),
+        ("AIME2024", "aime2024"),
+    ],
+)
+def test_an_unknown_name_lists_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"unknown benchmark '{name}': did you mean .*{nearest}"):
+        load(name)
+
+
+BAD: list[tuple[dict[str, object], str]] = [
+    ({"name_or_path": "arithmetic", "limit": 0}, "limit is 0"),
+    ({"name_or_path": "arithmetic", "size": 0}, "size is 0"),
+    ({"name_or_path": "arithmetic", "path": "x.csv"}, "arithmetic is built in and read from no file"),
+    ({"name_or_path": "arithmetic=x.csv"}, "arithmetic is built in and read from no file"),
+    ({"name_or_path": "gsm8k="}, "gsm8k= names no file: write gsm8k=FILE"),
+    ({"name_or_path": "gsm8k=a", "path": "b"}, "give one of them"),
+    ({"name_or_path": "gsm", "path": "b"}, "unknown benchmark 'gsm'"),
+    ({"name_or_path": "mine=b.csv"}, "can't read mine=b.csv"),
+    ({"name_or_path": "gsm8k=FILE", "size": 3}, r"can't be given a size \(3\): use limit"),
+    ({"name_or_path": "FILE", "seed": 3}, r"can't be given a seed \(3\)"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_an_option_that_does_not_fit_is_refused(
+    arguments: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text(LINE)
+    arguments = arguments | {"name_or_path": arguments["name_or_path"].replace("FILE", str(file))}
+    with pytest.raises(InputError, match=message):
+        load(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_benchmark_has_problems_and_their_ids_differ() -> None:
+    with pytest.raises(InputError, match="has no problems"):
+        Benchmark("none", (), "made up")
+    with pytest.raises(InputError, match="two problems with the id 'a'"):
+        Benchmark("twins", (Problem("p", "a"), Problem("q", "a")), "made up")

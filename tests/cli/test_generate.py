@@ -1,0 +1,136 @@
+"""`distrivote generate` and the commands on runs, with the real built-in model."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from distrivote.cli.main import main
+from distrivote.store.runs import Run
+
+pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
+
+SMALL = ["arithmetic", "--size", "3", "--budget", "3", "--max-tokens", "24", "--seed", "5"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+def stored(path: Path) -> list[tuple[object, ...]]:
+    table = Run.open(path).table(["question_id", "sample", "seed", "text", "confidence"])
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+@pytest.mark.model
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise on Windows")
+def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*SMALL, "--slots", "1", "--threads", "1"]
+    assert run(capsys, "generate", *options, "-o", str(tmp_path / "whole"))[0] == 0
+    command = [sys.executable, "-m", "distrivote", "generate", *options, "-o", str(tmp_path / "killed")]
+    rng, seen = random.Random(3), []
+    for _ in range(4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(1.0, 6.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (tmp_path / "killed" / "manifest.json").exists():
+            now = stored(tmp_path / "killed")
+            assert set(seen) <= set(now)
+            seen = now
+    assert run(capsys, "generate", *options, "-o", str(tmp_path / "killed"))[0] == 0
+    assert stored(tmp_path / "killed") == stored(tmp_path / "whole")
+
+
+@pytest.mark.model
+def test_a_run_can_be_listed_shown_voted_on_compacted_and_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "generate", *SMALL, "-o", "run", "--json")
+    summary = json.loads(out)
+    assert code == 0
+    assert (summary["n_trajectories"], summary["stopped"]) == (9, False)
+    assert "complete" in run(capsys, "generate", *SMALL, "-o", "run")[1]
+    assert run(capsys, "runs")[1].splitlines()[1].split("\t")[4:6] == ["3", "9"]
+    assert json.loads(run(capsys, "runs", "--json")[1])[0]["trajectories"] == 9
+    assert len(run(capsys, "show", "run")[1].splitlines()) == 4
+    assert "arithmetic-0001" in run(capsys, "show", "run", "arithmetic-0001", "-m", "sc")[1]
+    assert run(capsys, "show", "run", "arithmetic-0001", "0")[1].strip()
+    before = run(capsys, "vote", "run", "-m", "sc")[1]
+    assert "1, with 9 trajectories" in run(capsys, "compact", "run")[1]
+    assert run(capsys, "vote", "run", "-m", "sc")[1] == before
+    assert run(capsys, "export", "run", "-o", "out.csv")[0] == 0
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 10
+
+
+def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run"
+    code, out, _ = run(capsys, "generate", *SMALL, "-o", str(path), "--dry-run", "--price", "1000")
+    assert code == 0
+    assert "9 trajectories of 3 questions" in out
+    assert "216 tokens at most, 0.22" in out
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "-o", "run"], "unknown benchmark"),
+        ([*SMALL, "-o", "run", "--budget", "0"], "budget is 0"),
+        ([*SMALL, "-o", "run", "--max-cost", "1"], "--price"),
+        ([*SMALL, "-o", "run", "--max-tokens-total", "0"], "max_tokens_total is 0"),
+        ([*SMALL, "-o", "run", "--split", "sentence"], "unknown splitter"),
+        ([*SMALL, "-o", "taken"], "holds other files"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("x")
+    code, out, err = run(capsys, "generate", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.model
+def test_a_changed_setting_is_refused_with_the_difference_and_new_makes_another_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny = ["arithmetic", "--size", "1", "--budget", "1", "--max-tokens", "4", "-o", "run"]
+    assert run(capsys, "generate", *tiny)[0] == 0
+    code, _, err = run(capsys, "generate", *tiny, "--temperature", "0.9")
+    assert code == 2
+    assert "sampling.temperature: was 0.6, asked 0.9" in err
+    assert run(capsys, "generate", *tiny, "--temperature", "0.9", "--new")[0] == 0
+    assert (tmp_path / "run-2" / "manifest.json").exists()
+
+
+def test_a_folder_that_is_no_run_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "show", str(tmp_path))
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert run(capsys, "runs", str(tmp_path / "nowhere"))[0] == 2

@@ -1,0 +1,108 @@
+"""The settings of a run: kept, compared, refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from distrivote.engines.base import SamplingParams
+from distrivote.errors import InputError
+from distrivote.selfstepconf import SelfStepConf
+from distrivote.store.manifest import NAME, Manifest, differences
+
+MANIFEST = Manifest.of(
+    "embedded",
+    "smollm2",
+    "math",
+    "arithmetic",
+    SamplingParams(seed=5, stop=("\n",)),
+    SelfStepConf(),
+    budget=8,
+)
+
+
+def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
+    MANIFEST.save(tmp_path)
+    assert Manifest.load(tmp_path) == MANIFEST
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
+def test_it_holds_the_settings_of_sampling_and_controller(tmp_path: Path) -> None:
+    MANIFEST.save(tmp_path)
+    content = json.loads((tmp_path / NAME).read_text())
+    assert content["seed"] == 5
+    assert content["sampling"]["temperature"] == 0.6
+    assert content["ssc"]["kind"] == "SelfStepConf"
+    assert content["ssc"]["split"] == {"kind": "DelimiterSplitter", "delimiter": "\n\n", "exact_token": False}
+    assert content["format_version"] == 1
+
+
+def test_the_same_settings_go_on(tmp_path: Path) -> None:
+    MANIFEST.save(tmp_path)
+    assert Manifest.load(tmp_path).going_on(MANIFEST, tmp_path) == MANIFEST
+
+
+def test_changed_settings_are_named_one_by_one() -> None:
+    asked = dataclasses.replace(
+        MANIFEST, model="qwen", seed=6, sampling={**MANIFEST.sampling, "top_p": 1.0, "max_tokens": 2}
+    )
+    with pytest.raises(InputError) as caught:
+        MANIFEST.going_on(asked, Path("here"))
+    assert str(caught.value) == (
+        'here was made with other settings (model: was "smollm2", asked "qwen"; sampling.top_p: was 0.95,'
+        " asked 1.0; sampling.max_tokens: was 1024, asked 2; seed: was 5, asked 6): ask for what it was made"
+        " with, or make another run with --new"
+    )
+
+
+def test_a_controller_more_or_less_is_a_change() -> None:
+    plain = dataclasses.replace(MANIFEST, ssc=None)
+    for was, asked in ((MANIFEST, plain), (plain, MANIFEST)):
+        assert any(line.startswith("ssc") for line in differences(was, asked))
+
+
+def test_another_version_of_the_library_goes_on() -> None:
+    asked = dataclasses.replace(MANIFEST, library_version="9.9")
+    assert MANIFEST.going_on(asked, Path("here")) == MANIFEST
+
+
+@pytest.mark.parametrize(
+    ("was", "asked", "then"), [(8, 16, 16), (16, 8, 16), (None, 8, None), (8, None, None), (None, None, None)]
+)
+def test_a_larger_budget_or_limit_only_adds(was: int | None, asked: int | None, then: int | None) -> None:
+    first, second = dataclasses.replace(MANIFEST, limit=was), dataclasses.replace(MANIFEST, limit=asked)
+    assert first.going_on(second, Path("here")).limit == then
+    first, second = (
+        dataclasses.replace(first, budget=was or 1),
+        dataclasses.replace(second, budget=asked or 1),
+    )
+    assert first.going_on(second, Path("here")).budget == max(was or 1, asked or 1)
+
+
+def test_a_newer_format_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    dataclasses.replace(MANIFEST, format_version=2).save(tmp_path)
+    with pytest.raises(InputError, match="has format version 2 and this distrivote reads up to 1: install"):
+        Manifest.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [("", "not JSON"), ("[" * 100_000, "not JSON"), ("[]", "no format_version"),
+     ('{"format_version": "1"}', "no format_version"),
+     ('{"format_version": true}', "no format_version"), ('{"format_version": 1}', "lacks engine, model")],
+)  # fmt: skip
+def test_what_is_no_manifest_is_refused(content: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(content)
+    with pytest.raises(InputError, match=complaint):
+        Manifest.load(tmp_path)
+
+
+def test_of_two_that_are_made_at_once_the_first_stays(tmp_path: Path) -> None:
+    other = dataclasses.replace(MANIFEST, seed=9)
+    assert MANIFEST.create(tmp_path)
+    assert not other.create(tmp_path)
+    assert Manifest.load(tmp_path) == MANIFEST
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]

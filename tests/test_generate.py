@@ -1,0 +1,88 @@
+"""The flow of a run, on trajectories that are played back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from distrivote import Problem, SamplingParams, SelfStepConf, Trajectory
+from distrivote.engines.replay import ReplayEngine
+from distrivote.errors import InputError
+from distrivote.generate import Made, generate, question_seed, todo
+from distrivote.store.manifest import Manifest
+from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs import Run
+
+PROBLEMS = [Problem("1 + 1?", "a", "2"), Problem("1 + 2?", "b", "3"), Problem("Who?", "c")]
+PARAMS = SamplingParams(seed=7)
+
+
+def reply(number: int) -> Trajectory:
+    text = f"It is \\boxed{{{2 + number % 2}}}."
+    return Trajectory(text, (text,), np.full((1, 20), -9.0 - number), np.array([-0.1]), "stop")
+
+
+ENGINE = ReplayEngine([reply(number) for number in range(8)])
+
+
+def manifest(budget: int) -> Manifest:
+    return Manifest.of("replay", "replay", "math", "made up", PARAMS, SelfStepConf(), budget=budget)
+
+
+def run(path: Path, budget: int, **options: int) -> list[Made]:
+    with RunWriter(path, manifest(budget)) as writer:
+        work = todo(PROBLEMS, budget, writer.done())
+        return list(generate(ENGINE, work, writer, PARAMS, **options))  # type: ignore[arg-type]
+
+
+def test_every_question_gets_its_budget(tmp_path: Path) -> None:
+    made = run(tmp_path / "run", 4)
+    assert len(made) == 12
+    assert Run.open(tmp_path / "run").done() == {(q, i) for q in "abc" for i in range(4)}
+    assert [item.correct for item in made[:2]] == [True, False]
+    assert {item.correct for item in made if item.problem.id == "c"} == {None}
+
+
+def test_what_is_stored_is_not_sampled_again_and_a_larger_budget_adds(tmp_path: Path) -> None:
+    run(tmp_path / "run", 2)
+    assert run(tmp_path / "run", 2) == []
+    assert sorted((m.problem.id, m.trajectory.index) for m in run(tmp_path / "run", 3)) == [
+        ("a", 2),
+        ("b", 2),
+        ("c", 2),
+    ]
+
+
+def test_a_limit_of_tokens_stops_in_good_order(tmp_path: Path) -> None:
+    assert len(run(tmp_path / "run", 4, max_tokens_total=5)) == 5
+    assert len(Run.open(tmp_path / "run").done()) == 5
+    assert len(run(tmp_path / "run", 4)) == 7
+
+
+def test_an_engine_that_fails_loses_nothing_that_was_finished(tmp_path: Path) -> None:
+    class Failing(ReplayEngine):
+        def sample(self, *args: object, **kwargs: object) -> Iterator[Trajectory]:  # type: ignore[override]
+            samples = super().sample(*args, **kwargs)  # type: ignore[arg-type]
+            yield next(samples)
+            yield next(samples)
+            raise RuntimeError("the engine died")
+
+    with (
+        pytest.raises(RuntimeError, match="died"),
+        RunWriter(tmp_path / "run", manifest(4)) as writer,
+    ):
+        list(generate(Failing([reply(0)] * 8), todo(PROBLEMS, 4, writer.done()), writer, PARAMS))
+    assert Run.open(tmp_path / "run").done() == {("a", 0), ("a", 1)}
+
+
+def test_seeds_depend_on_run_and_question_and_are_pinned() -> None:
+    assert question_seed(0, "a") != question_seed(1, "a") != question_seed(1, "b")
+    assert question_seed(7, "arithmetic-0001") == 154919522225955
+
+
+def test_a_budget_that_nobody_means_is_an_error() -> None:
+    with pytest.raises(InputError, match="budget"):
+        todo(PROBLEMS, 0, set())
