@@ -8,6 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.options import (
+    Alpha,
+    Delta,
+    Json,
+    MaxTokens,
+    Method,
+    MinP,
+    Model,
+    Reflection,
+    Seed,
+    Slots,
+    Split,
+    Ssc,
+    Temperature,
+    Threads,
+    TopK,
+    TopP,
+    controller_of,
+)
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,34 +44,20 @@ def ask(
     question: Annotated[
         str, typer.Argument(metavar="QUESTION", help="What to ask, or - to read it from standard input.")
     ],
-    model: Annotated[
-        str,
-        typer.Option(metavar="MODEL", help="A GGUF file, hf:ORG/REPO/FILE, or the built-in smollm2-135m."),
-    ] = "smollm2-135m",
+    model: Model = "smollm2-135m",
     budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
-    method: Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="How to vote.")] = "dis-gmm",
-    ssc: Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops.")] = True,
-    alpha: Annotated[
-        float, typer.Option(metavar="X", help="SelfStepConf: how much of the threshold stays per step.")
-    ] = 0.8,
-    delta: Annotated[
-        float, typer.Option(metavar="X", help="SelfStepConf: reflect below this share of the threshold.")
-    ] = 0.8,
-    reflection: Annotated[
-        str, typer.Option(metavar="TEXT", help="SelfStepConf: the text to inject.")
-    ] = "wait",
-    split: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Where steps end: paragraph, line, exact, window:N, entropy."),
-    ] = "paragraph",
-    temperature: Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")] = 0.6,
-    top_p: Annotated[float, typer.Option(metavar="X", help="Nucleus of the sampling.")] = 0.95,
-    top_k: Annotated[int, typer.Option(metavar="N", help="Sample among so many tokens; 0: all.")] = 0,
-    min_p: Annotated[
-        float, typer.Option(metavar="X", help="Leave out tokens below this share of the likeliest.")
-    ] = 0.0,
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="The longest trajectory.")] = 256,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same trajectories.")] = 0,
+    method: Method = "dis-gmm",
+    ssc: Ssc = True,
+    alpha: Alpha = 0.8,
+    delta: Delta = 0.8,
+    reflection: Reflection = "wait",
+    split: Split = "paragraph",
+    temperature: Temperature = 0.6,
+    top_p: TopP = 0.95,
+    top_k: TopK = 0,
+    min_p: MinP = 0.0,
+    max_tokens: MaxTokens = 256,
+    seed: Seed = 0,
     template: Annotated[
         str | None,
         typer.Option(
@@ -61,14 +66,12 @@ def ask(
             " model), or a file that holds {question}.",
         ),
     ] = None,
-    slots: Annotated[int, typer.Option(metavar="N", help="Trajectories that advance together.")] = 32,
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads for decoding; all processors if not said.")
-    ] = None,
+    slots: Slots = 32,
+    threads: Threads = None,
     show: Annotated[
         bool, typer.Option("--show", help="Also print the best trajectory, step by step.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Ask a language model the same question N times and vote.
 
@@ -76,14 +79,12 @@ def ask(
     sampling and votes on what is finished. In a pipe the answer alone is printed.
     """
     from distrivote.engines.base import SamplingParams
-    from distrivote.selfstepconf import SelfStepConf
     from distrivote.solve import check_budget
-    from distrivote.splitting import splitter
     from distrivote.voting.methods import parse_method
 
     check_budget(budget)
     pipeline = parse_method(method)
-    controller = SelfStepConf(alpha, delta, reflection, splitter(split)) if ssc else None
+    controller = controller_of(ssc, alpha, delta, reflection, split)
     params = SamplingParams(temperature, top_p, top_k, min_p, max_tokens, seed=seed)
     problem = _problem(question, template, model)
     solution, seconds, stopped = _solve(

@@ -10,6 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.options import (
+    Alpha,
+    Delta,
+    Json,
+    MaxTokens,
+    Model,
+    Reflection,
+    Seed,
+    Slots,
+    Split,
+    Ssc,
+    Temperature,
+    Threads,
+    TopP,
+    controller_of,
+)
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,35 +44,23 @@ def generate(
         ),
     ],
     output: Annotated[str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run.")],
-    model: Annotated[
-        str,
-        typer.Option(metavar="MODEL", help="A GGUF file, hf:ORG/REPO/FILE, or the built-in smollm2-135m."),
-    ] = "smollm2-135m",
+    model: Model = "smollm2-135m",
     budget: Annotated[int, typer.Option(metavar="N", help="Trajectories per question.")] = 32,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first so many questions.")] = None,
     size: Annotated[
         int | None, typer.Option(metavar="N", help="How many questions a built-in benchmark makes.")
     ] = None,
-    ssc: Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops.")] = True,
-    alpha: Annotated[
-        float, typer.Option(metavar="X", help="SelfStepConf: how much of the threshold stays per step.")
-    ] = 0.8,
-    delta: Annotated[
-        float, typer.Option(metavar="X", help="SelfStepConf: reflect below this share of the threshold.")
-    ] = 0.8,
-    reflection: Annotated[
-        str, typer.Option(metavar="TEXT", help="SelfStepConf: the text to inject.")
-    ] = "wait",
-    split: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Where steps end: paragraph, line, exact, window:N, entropy."),
-    ] = "paragraph",
-    temperature: Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")] = 0.6,
-    top_p: Annotated[float, typer.Option(metavar="X", help="Nucleus of the sampling.")] = 0.95,
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="The longest trajectory.")] = 256,
-    seed: Annotated[int, typer.Option(metavar="N", help="Fixes all random numbers of the run.")] = 0,
-    slots: Annotated[int, typer.Option(metavar="N", help="Trajectories that advance together.")] = 32,
-    threads: Annotated[int | None, typer.Option(metavar="N", help="Threads for decoding.")] = None,
+    ssc: Ssc = True,
+    alpha: Alpha = 0.8,
+    delta: Delta = 0.8,
+    reflection: Reflection = "wait",
+    split: Split = "paragraph",
+    temperature: Temperature = 0.6,
+    top_p: TopP = 0.95,
+    max_tokens: MaxTokens = 256,
+    seed: Seed = 0,
+    slots: Slots = 32,
+    threads: Threads = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
     token_confidences: Annotated[
         bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
@@ -76,7 +80,7 @@ def generate(
     new: Annotated[
         bool, typer.Option("--new", help="With other settings than RUN was made with: make RUN-2.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON summary at the end.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Sample every question of a benchmark and store the trajectories.
 
@@ -86,16 +90,14 @@ def generate(
     from distrivote.benchmarks import load
     from distrivote.engines.base import SamplingParams
     from distrivote.generate import todo
-    from distrivote.selfstepconf import SelfStepConf
     from distrivote.solve import check_budget
-    from distrivote.splitting import splitter
     from distrivote.store.manifest import Manifest
     from distrivote.store.run_rows import Keep
     from distrivote.store.run_writer import RunWriter
 
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)
-    controller = SelfStepConf(alpha, delta, reflection, splitter(split)) if ssc else None
+    controller = controller_of(ssc, alpha, delta, reflection, split)
     params = SamplingParams(temperature, top_p, max_tokens=max_tokens, seed=seed)
     loaded = load(benchmark, limit=limit, size=size)
     manifest = Manifest.of(

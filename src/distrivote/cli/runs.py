@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.options import Json, Method
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
     from distrivote.store.runs import Run
 
 _RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def runs(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to look for runs.")] = ".",
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """List the stored runs in a folder."""
     from pathlib import Path
@@ -43,7 +43,7 @@ def show(
     run: _RunArgument,
     question: Annotated[str | None, typer.Argument(metavar="[QUESTION]", help="Its id.")] = None,
     sample: Annotated[int | None, typer.Argument(metavar="[SAMPLE]", help="Its number, from 0.")] = None,
-    method: Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="How to vote.")] = "dis-gmm",
+    method: Method = "dis-gmm",
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""
     from distrivote.store.runs import Run
