@@ -25,6 +25,7 @@ check: $(VENV)/dev  ## lint, types, import order
 bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/voting.py
 	$(BIN)/python bench/embedded.py
+	$(BIN)/python bench/store.py
 
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv

@@ -1,0 +1,166 @@
+"""How large and how fast is a stored run? Prints JSON.
+
+    python bench/store.py [--section size|writing] [--questions 318]
+
+`size`: the paper's grid of 318 questions x 512 trajectories with 68 steps each, without texts and token
+confidences; then `distrivote vote` on it in a fresh process. `writing`: the part of a real run with the
+embedded model that goes into measuring and storing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from distrivote.engines.base import SamplingParams
+from distrivote.selfstepconf import SelfStepConf
+from distrivote.store.manifest import Manifest
+from distrivote.store.run_compact import compact
+from distrivote.store.run_rows import Keep, Row
+from distrivote.store.run_writer import RunWriter
+
+N_TRAJECTORIES, N_STEPS = 512, 68
+
+
+def rows(question: int, rng: np.random.Generator) -> list[Row]:
+    """Return made-up trajectories of one question, of realistic lengths and confidences."""
+    lengths = rng.integers(40, 500, (N_TRAJECTORIES, N_STEPS))
+    ends = np.cumsum(lengths, axis=1).astype(np.int32)
+    steps = rng.normal(14, 2, (N_TRAJECTORIES, N_STEPS)).astype(np.float32)
+    right = rng.random(N_TRAJECTORIES) < rng.beta(2, 2)
+    wrong = rng.geometric(0.3, N_TRAJECTORIES)
+    measures = rng.normal(14, 2, (N_TRAJECTORIES, 8)).clip(1)
+    return [
+        Row(
+            question_id=f"question-{question:03d}",
+            sample=i,
+            seed=question,
+            answer="42" if right[i] else str(42 + int(wrong[i])),
+            ground_truth="42",
+            confidence=float(measures[i, 0] + 3 * right[i]),
+            confidence_mean=float(measures[i, 1]),
+            confidence_tail=float(measures[i, 2]),
+            confidence_lowest_group=float(measures[i, 3]),
+            confidence_bottom_groups=float(measures[i, 4]),
+            logprob=float(measures[i, 5] / 20),
+            entropy=float(measures[i, 6] / 20),
+            self_certainty=float(measures[i, 7]),
+            k=20,
+            n_tokens=int(ends[i, -1]),
+            finish_reason="stop",
+            step_ends=ends[i],
+            step_confidences=steps[i],
+            unfinished=True,
+            reflections=np.array([], dtype=np.int32),
+            reflection_lengths=np.array([], dtype=np.int32),
+        )
+        for i in range(N_TRAJECTORIES)
+    ]
+
+
+def size_section(n_questions: int) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    manifest = Manifest.of(
+        "made up", "made up", "math", "made up", SamplingParams(), SelfStepConf(), budget=512
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        begun = time.perf_counter()
+        with RunWriter(path, manifest, keep=Keep(texts=False)) as writer:
+            for question in range(n_questions):
+                for row in rows(question, rng):
+                    writer.add(row)
+        written = time.perf_counter() - begun
+        as_written = _size(path)
+        command = [str(Path(sys.executable).with_name("distrivote")), "vote", str(path), "--json"]
+        fresh = _seconds(command)
+        compact(path)
+        return {
+            "trajectories": n_questions * N_TRAJECTORIES,
+            "mb_as_written": round(as_written, 1),
+            "mb_compacted": round(_size(path), 1),
+            "seconds_to_write": round(written, 1),
+            "vote_seconds_before_compacting": round(fresh, 2),
+            "vote_seconds": round(_seconds(command), 2),
+            "targets": {"mb": 80, "vote_seconds": 3},
+        }
+
+
+def _size(path: Path) -> float:
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
+
+
+def _seconds(command: list[str]) -> float:
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
+def writing_section() -> dict[str, Any]:
+    """Processor time in measuring and storing over that of the whole run."""
+    import distrivote.generate as flow
+    from distrivote.benchmarks import load
+    from distrivote.engines.llamacpp import LlamaCppEngine
+
+    spent = 0.0
+    measure, add = flow.row_of, RunWriter.add
+
+    def timed(function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal spent
+            begun = time.thread_time()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent += time.thread_time() - begun
+
+        return call
+
+    flow.row_of, RunWriter.add = timed(measure), timed(add)  # type: ignore[method-assign]
+    problems, params = load("arithmetic", size=4).problems, SamplingParams(max_tokens=64)
+    engine = LlamaCppEngine(n_slots=16)
+    manifest = Manifest.of(
+        "embedded", engine.model, "worked", "arithmetic", params, SelfStepConf(), budget=16
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.process_time()
+        with RunWriter(Path(folder) / "run", manifest) as writer:
+            n_tokens = sum(
+                made.trajectory.n_tokens
+                for made in flow.generate(engine, flow.todo(problems, 16, set()), writer, params)
+            )
+        whole = time.process_time() - begun
+    engine.close()
+    flow.row_of, RunWriter.add = measure, add  # type: ignore[method-assign]
+    return {
+        "tokens": n_tokens,
+        "cpu_seconds": round(whole, 2),
+        "storing_percent": round(100 * spent / whole, 3),
+        "target_percent": 1.0,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--section", choices=["size", "writing"], action="append")
+    parser.add_argument("--questions", type=int, default=318)
+    args = parser.parse_args()
+    report = {}
+    for name in args.section or ["size", "writing"]:
+        report[name] = size_section(args.questions) if name == "size" else writing_section()
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()
