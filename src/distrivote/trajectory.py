@@ -52,6 +52,26 @@ class Interventions:
         """How often a text was injected."""
         return len(self.insertions)
 
+    def up_to(self, n_tokens: int) -> Interventions:
+        """Return the record of a trajectory that was cut off behind so many tokens.
+
+        A step that was cut keeps the confidence that it was judged by.
+        """
+        if not self.step_ends or self.step_ends[-1] <= n_tokens:
+            return self
+        n_whole = sum(end <= n_tokens for end in self.step_ends)
+        is_cut = n_tokens > (self.step_ends[n_whole - 1] if n_whole else 0)
+        return Interventions(
+            tuple(
+                Insertion(insertion.start, min(insertion.n_tokens, n_tokens - insertion.start))
+                for insertion in self.insertions
+                if insertion.start < n_tokens
+            ),
+            (*self.step_ends[:n_whole], n_tokens) if is_cut else self.step_ends[:n_whole],
+            self.step_confidences[: n_whole + is_cut],
+            is_cut,
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:

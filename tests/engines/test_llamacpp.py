@@ -230,7 +230,9 @@ def test_budget_forcing_closes_the_thinking(engine: LlamaCppEngine) -> None:
 
 def test_a_stop_string_ends_the_text_before_it(engine: LlamaCppEngine, plain: Trajectory) -> None:
     word = plain.text.split()[2]
-    found = sample(engine, 1, replace(GREEDY, stop=(word,)))[0]
+    found = sample(engine, 1, replace(GREEDY, stop=(word,)), SelfStepConf())[0]
+    assert found.interventions is not None
+    assert found.interventions.step_ends[-1] == found.n_tokens
     assert found.text == plain.text[: plain.text.index(word)]
     assert "".join(found.tokens) == found.text
     assert found.finish_reason == "stop"

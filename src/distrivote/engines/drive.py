@@ -106,7 +106,7 @@ class Drive:
         self._append(token, float(logits[token]) - position.log_total, top)
         injection = self._report(confidence, logits, position, injected)
         if injection is not None:
-            return self._apply(injection, logits, position, confidence)
+            return self._apply(injection, logits, position, top)
         return self._go_on(token)
 
     def _uniform(self) -> float:
@@ -156,7 +156,7 @@ class Drive:
         return self._vocabulary.tokenize(text)
 
     def _apply(
-        self, injection: Injection, logits: Logits, position: Position, confidence: float
+        self, injection: Injection, logits: Logits, position: Position, top: npt.NDArray[np.float64]
     ) -> Next | None:
         """Begin an injection: behind the token just sampled, or in its place and that of some before."""
         token = self.tokens[-1]
@@ -172,9 +172,8 @@ class Drive:
             return Next(-1, injection.take_back - 1)
         # What the model said here is known: the injected text begins at this very position.
         token = self._due.popleft()
-        top = position.top_logits[: self._params.n_logprobs] - position.log_total
         self._append(token, float(logits[token]) - position.log_total, top)
-        self._report(confidence, logits, position, injected=True)
+        self._report(float(-top.mean()), logits, position, injected=True)
         return self._go_on(token)
 
     def _go_on(self, token: int) -> Next | None:
@@ -207,5 +206,5 @@ class Drive:
             np.array(self._logprobs[:n], dtype=np.float64),
             self.finish_reason,
             index=self.index,
-            interventions=None if self._controller is None else self._controller.record(),
+            interventions=None if self._controller is None else self._controller.record().up_to(n),
         )
