@@ -8,11 +8,12 @@ only adds.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from distrivote.answers.equivalence import classify
+from distrivote.answers.equivalence import same_answer
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.problem import Problem
 from distrivote.selfstepconf import Controller, SelfStepConf
@@ -68,7 +69,7 @@ def generate(
     *,
     max_tokens_total: int | None = None,
     watch: Callable[[Progress], None] | None = None,
-) -> Iterator[Made]:
+) -> Generator[Made]:
     """Sample what is to be done, store it, and yield it as it comes.
 
     Closing the iterator, or `max_tokens_total` tokens in this call, ends it in good order: what has
@@ -81,16 +82,17 @@ def generate(
         samples = engine.sample(
             item.problem.messages(), len(item.samples), own, controller, indices=item.samples, watch=watch
         )
-        for trajectory in samples:
-            row = row_of(item.problem, trajectory, seed=own.seed, split=split)
-            writer.add(row)
-            n_tokens += trajectory.n_tokens
-            yield Made(item.problem, trajectory, row.answer, _is_right(row.answer, item.problem.answer))
-            if max_tokens_total is not None and n_tokens >= max_tokens_total:
-                return
+        with closing(samples):
+            for trajectory in samples:
+                row = row_of(item.problem, trajectory, seed=own.seed, split=split)
+                writer.add(row)
+                n_tokens += trajectory.n_tokens
+                yield Made(item.problem, trajectory, row.answer, _is_right(row.answer, item.problem.answer))
+                if max_tokens_total is not None and n_tokens >= max_tokens_total:
+                    return
 
 
 def _is_right(answer: str | None, truth: str | None) -> bool | None:
     if truth is None:
         return None
-    return answer is not None and len(set(classify([answer, truth]).ids)) == 1
+    return answer is not None and same_answer(answer, truth)

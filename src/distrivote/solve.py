@@ -8,7 +8,7 @@ finish, and `solution_of` its second. For asynchronous programs see `solve_async
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable
 from dataclasses import dataclass
 
 from distrivote.ballots import ballot_of
@@ -101,7 +101,7 @@ def sample(
     params: SamplingParams | None = None,
     *,
     watch: Callable[[Progress], None] | None = None,
-) -> Iterator[Trajectory]:
+) -> Generator[Trajectory]:
     """Yield trajectories as they finish; closing the iterator cancels those that are under way."""
     check_budget(budget)
     messages = problem_of(problem).messages()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable
 
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.problem import Problem
@@ -23,7 +23,7 @@ async def asample(
     params: SamplingParams | None = None,
     *,
     watch: Callable[[Progress], None] | None = None,
-) -> AsyncIterator[Trajectory]:
+) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[Trajectory | BaseException | None] = asyncio.Queue()
@@ -38,7 +38,9 @@ async def asample(
     def work() -> None:
         put = loop.call_soon_threadsafe
         try:
-            with contextlib.closing(_generator(engine, problem, budget, ssc, params, check)) as trajectories:
+            with contextlib.closing(
+                sample(engine, problem, budget, ssc, params, watch=check)
+            ) as trajectories:
                 for trajectory in trajectories:
                     put(queue.put_nowait, trajectory)
             put(queue.put_nowait, None)
@@ -60,17 +62,6 @@ async def asample(
 
 class _Gone(Exception):
     """Nobody waits for the trajectories any more."""
-
-
-def _generator(
-    engine: Engine,
-    problem: Problem | str,
-    budget: int,
-    ssc: Controller | None,
-    params: SamplingParams | None,
-    watch: Callable[[Progress], None],
-) -> Generator[Trajectory]:
-    yield from sample(engine, problem, budget, ssc, params, watch=watch)
 
 
 async def asolve(

@@ -33,6 +33,16 @@ class Classes(NamedTuple):
         return [None if i < 0 else self.labels[i] for i in self.ids]
 
 
+def same_answer(a: str, b: str, *, equal: Equal | None = None, key: Key | None = None) -> bool:
+    """Say whether two answers are one, by the rules of `classify`.
+
+    >>> same_answer("0.5", r"\\frac12"), same_answer("0.5", "5")
+    (True, False)
+    """
+    ids = classify([a, b], equal=equal, key=key).ids
+    return ids[0] == ids[1] >= 0
+
+
 def classify(answers: Sequence[str | None], *, equal: Equal | None = None, key: Key | None = None) -> Classes:
     """Sort answers into classes of equal ones; None and blank answers are in none.
 

@@ -7,7 +7,6 @@ suffix, else by the first bytes. A place is a line in text files, and a row, cou
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from distrivote.benchmarks.rows import Row, Rows
 from distrivote.errors import InputError
-from distrivote.store.faults import not_text, quoted
+from distrivote.store.faults import json_object, not_text
 
 LARGEST_FILE = 1_000_000_000
 """Bytes. A benchmark of that size is more likely the wrong file."""
@@ -67,23 +66,7 @@ def _json_rows(lines: list[str], name: str) -> Iterator[Row]:
         if not line.strip():
             continue
         where = f"{name}, line {number}"
-        try:
-            record = json.loads(line.rstrip("\r\n"))
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{where} is not valid JSON ({error.msg} at character {error.pos + 1}): write one JSON"
-                " object per line"
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"{where} can't be read as JSON ({str(error).split(';')[0]}): write one flat JSON object"
-                " per line"
-            ) from error
-        if not isinstance(record, dict):
-            raise InputError(
-                f"{where} is not a JSON object but {quoted(record, 40)}: write one object with question and"
-                " answer per line"
-            )
+        record = json_object(line.rstrip("\r\n"), where.__str__, "question and answer")
         yield Row(where, record)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -153,9 +154,10 @@ def _solve(
     trajectories, stopped = [], False
     with Sampling(console, budget, answer_in) as display:
         try:
-            for trajectory in sample(engine, problem, budget, controller, params, watch=display.watch):
-                trajectories.append(trajectory)
-                display.add(trajectory)
+            with closing(sample(engine, problem, budget, controller, params, watch=display.watch)) as samples:
+                for trajectory in samples:
+                    trajectories.append(trajectory)
+                    display.add(trajectory)
         except KeyboardInterrupt:
             stopped = True
     seconds = display.seconds

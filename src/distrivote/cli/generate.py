@@ -211,7 +211,7 @@ def _run(
     except KeyboardInterrupt:
         stopped = True
     finally:
-        made.close()  # type: ignore[attr-defined]
+        made.close()
         display.clear()
     engine.close()
     return display.summary(stopped)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from distrivote.answers.equivalence import classify
+from distrivote.answers.forms import normal_form
 from distrivote.engines.base import Progress
 from distrivote.report.text import shortened
 from distrivote.trajectory import Trajectory
@@ -26,7 +26,9 @@ class Sampling:
         self._budget = budget
         self._bar = _BAR if console.width >= 100 else _SHORT_BAR
         self._find = find
-        self._answers: list[str | None] = []
+        self._n_done = 0
+        self._labels: dict[Hashable, str] = {}
+        self._votes: Counter[Hashable] = Counter()
         self._progress = Progress(0, 0, 0)
         self._begun = time.monotonic()
         self._live = Live(console=console, refresh_per_second=8, transient=True, get_renderable=self.render)
@@ -53,10 +55,15 @@ class Sampling:
         self._progress = progress
 
     def add(self, trajectory: Trajectory) -> None:
-        self._answers.append(self._find(trajectory.text))
+        self._n_done += 1
+        answer = self._find(trajectory.text)
+        if answer is not None:
+            form = normal_form(answer)
+            self._labels.setdefault(form, answer)
+            self._votes[form] += 1
 
     def render(self) -> Text:
-        n, seconds = len(self._answers), self.seconds
+        n, seconds = self._n_done, self.seconds
         full = round(self._bar * n / self._budget)
         line = Text("sampling ", no_wrap=True, overflow="ellipsis")
         line.append("━" * full, style="#56B4E9")
@@ -69,10 +76,9 @@ class Sampling:
             parts.append(f"{int(left) // 60}:{int(left) % 60:02d} left")
         parts.append(f"{self._progress.n_reflections} reflections")
         line.append(" · ".join(parts))
-        given = [answer for answer in classify(self._answers).answers if answer is not None]
         shares = [
-            f"{shortened(answer, 20)} {count / len(given):.0%}"
-            for answer, count in Counter(given).most_common(_ANSWERS)
+            f"{shortened(self._labels[form], 20)} {count / self._votes.total():.0%}"
+            for form, count in self._votes.most_common(_ANSWERS)
         ]
         if shares:
             line.append("\nso far   " + " · ".join(shares), style="dim")

@@ -65,7 +65,12 @@ def show(
             ["question", "trajectories", "tokens", "truth"],
         )
     elif sample is None:
-        _show_question(stored, question, method)
+        from distrivote.cli.vote import explain_question
+        from distrivote.store.tables import Columns, open_table
+        from distrivote.voting.methods import parse_method
+
+        with open_table(run, Columns()) as table:
+            explain_question(table, (parse_method(method).name,), False, question)
     else:
         from distrivote.report.trajectory import trajectory_text
 
@@ -112,38 +117,6 @@ def _facts(run: Run) -> dict[str, Any]:
         "trajectories": sum(question.n_trajectories for question in questions),
         "tokens": sum(question.n_tokens for question in questions),
     }
-
-
-def _show_question(run: Run, question: str, method: str) -> None:
-    from distrivote.report.explanation import explanation
-    from distrivote.report.terminal import count
-    from distrivote.voting.ballot import Ballot
-    from distrivote.voting.vote import vote
-
-    table = run.table(["question_id", "answer", "answer_class", "confidence", "ground_truth"], question)
-    if not table.num_rows:
-        from distrivote.errors import UnknownNameError
-
-        raise UnknownNameError(f"question of {run.path}", question, [q.id for q in run.questions()])
-    labels: dict[int, str] = {}
-    for number, answer in zip(table["answer_class"].to_pylist(), table["answer"].to_pylist(), strict=True):
-        labels.setdefault(number, answer)
-    answers = [labels[number] if number >= 0 else None for number in table["answer_class"].to_pylist()]
-    ballot = Ballot.of(answers, table["confidence"].to_pylist())
-    tally = vote(ballot, method=method)
-    truth = table["ground_truth"][0].as_py()
-    screen = open_console(sys.stdout)
-    title = f"question {question} · {tally.method} · {count(table.num_rows, 'trajectory')}"
-    right = None if truth is None else _same(tally.answer, truth)
-    screen.print()
-    screen.print(explanation(title, ballot, tally, screen.width, right, truth))
-    screen.print()
-
-
-def _same(answer: object, truth: str) -> bool:
-    from distrivote.answers.equivalence import classify
-
-    return answer is not None and len(set(classify([str(answer), truth]).ids)) == 1
 
 
 def _print_json(value: object) -> None:

@@ -116,7 +116,7 @@ def vote(
         if explain is None:
             _vote_on_all(table, methods, as_json, output)
         else:
-            _explain(table, methods, as_json, explain)
+            explain_question(table, methods, as_json, explain)
 
 
 def _vote_on_all(table: AnswerTable, methods: tuple[str, ...], as_json: bool, output: str | None) -> None:
@@ -154,7 +154,8 @@ def _vote_on_all(table: AnswerTable, methods: tuple[str, ...], as_json: bool, ou
     _say(notes_of(totals))
 
 
-def _explain(table: AnswerTable, methods: tuple[str, ...], as_json: bool, wanted: str) -> None:
+def explain_question(table: AnswerTable, methods: tuple[str, ...], as_json: bool, wanted: str) -> None:
+    """Print how the vote on one question came about."""
     from distrivote.report.explanation import explanation, told
     from distrivote.report.printouts import JsonPrintout, tally_json
     from distrivote.report.terminal import count

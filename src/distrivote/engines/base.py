@@ -6,7 +6,7 @@ differ in how they get there, not in what comes out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -84,7 +84,7 @@ class Engine(Protocol):
         *,
         indices: Sequence[int] | None = None,
         watch: Callable[[Progress], None] | None = None,
-    ) -> Iterator[Trajectory]:
+    ) -> Generator[Trajectory]:
         """Yield n trajectories as they finish; closing the iterator cancels the rest.
 
         `indices` are the trajectories' numbers, 0 to n - 1 if not given: they choose the random

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,7 +87,7 @@ class LlamaCppEngine:
         indices: Sequence[int] | None = None,
         watch: Callable[[Progress], None] | None = None,
         answered: Callable[[str], bool] = lambda text: auto(text) is not None,
-    ) -> Iterator[Trajectory]:
+    ) -> Generator[Trajectory]:
         """Yield n trajectories as they finish; closing the iterator cancels the rest."""
         self._begin()
         try:
@@ -110,7 +110,7 @@ class LlamaCppEngine:
         indices: Sequence[int] | None,
         watch: Callable[[Progress], None] | None,
         answered: Callable[[str], bool],
-    ) -> Iterator[Trajectory]:
+    ) -> Generator[Trajectory]:
         prompt = self._llama.tokenize(self._llama.chat_prompt(messages), special=True)
         limit = self._llama.n_ctx_train
         if len(prompt) >= limit:
@@ -135,11 +135,10 @@ class LlamaCppEngine:
                     slot = free.pop()
                     context.copy(_PROMPT, slot)
                     live[slot] = _Slot(drive, drive.advance(first))
-                for slot in [slot for slot, state in live.items() if state.next is None]:
-                    finished.append(live.pop(slot).drive)
-                    free.append(slot)
+                    finished += _freed(live, free)
                 if live:
                     self._step(context, live, prompt)
+                    finished += _freed(live, free)
                 n_tokens += sum(len(drive.tokens) for drive in finished)
                 n_reflections += sum(drive.n_reflections for drive in finished)
                 if watch is not None:
@@ -197,6 +196,13 @@ class _Slot:
     def __init__(self, drive: Drive, next: Next | None) -> None:
         self.drive = drive
         self.next = next
+
+
+def _freed(live: dict[int, _Slot], free: list[int]) -> list[Drive]:
+    """Take the trajectories that have ended out of their slots."""
+    ended = [slot for slot, state in live.items() if state.next is None]
+    free += ended
+    return [live.pop(slot).drive for slot in ended]
 
 
 def _processors() -> int:

@@ -6,7 +6,7 @@ there are is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
 from distrivote.engines.base import Progress, SamplingParams
@@ -34,7 +34,7 @@ class ReplayEngine:
         *,
         indices: Sequence[int] | None = None,
         watch: Callable[[Progress], None] | None = None,
-    ) -> Iterator[Trajectory]:
+    ) -> Generator[Trajectory]:
         """Yield the trajectories of these indices, one after the other."""
         n_tokens = n_reflections = 0
         for index in range(n) if indices is None else indices:

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any
+
 from distrivote.errors import InputError
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -46,3 +50,25 @@ def quoted(value: object, longest: int = 60) -> str:
     """Return the value as it would be written in Python, shortened."""
     text = repr(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def json_object(text: str, where: Callable[[], str], fields: str) -> dict[str, Any]:
+    """Return the object on one line of JSON; the error says which `fields` it should hold."""
+    try:
+        record = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where()} is not valid JSON ({error.msg} at character {error.pos + 1}): write one"
+            " JSON object per line"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{where()} can't be read as JSON ({str(error).split(';')[0]}): write one flat JSON"
+            " object per line"
+        ) from error
+    if not isinstance(record, dict):
+        raise InputError(
+            f"{where()} is not a JSON object but {quoted(record, 40)}: write one object with {fields}"
+            " per line"
+        )
+    return record

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equivalence import Equal, Key, classify
+from distrivote.answers.equivalence import Equal, Key, classify, same_answer
 
 NEEDED = ("question_id", "answer", "answer_class", "correct", "ground_truth")
 
@@ -46,7 +46,7 @@ def classified(
         right = {
             number
             for number, label in enumerate(found.labels)
-            if len(set(classify([label, truth], equal=equal, key=key).ids)) == 1
+            if same_answer(label, truth, equal=equal, key=key)
         }
         for row, number in zip(range(start, end), found.ids, strict=True):
             if again or correct[row] is None:

@@ -55,11 +55,6 @@ class Run:
         """What a careful reader should know, a sentence each."""
         return damage_notes({path.name: why for path, why in self._listing.damaged.items()} | self._unread)
 
-    @property
-    def schema_names(self) -> list[str]:
-        """The names of all columns."""
-        return list(SCHEMA.names)
-
     def done(self) -> set[tuple[str, int]]:
         """Return the question and number of every trajectory that is there."""
         table = self.table(KEYS)

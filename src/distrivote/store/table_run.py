@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from distrivote.store.runs import Run
+from distrivote.store.schema import SCHEMA
 from distrivote.store.table_parquet import BATCH_ROWS, Check
 from distrivote.store.tables import AnswerTable, check_columns, is_empty
 
@@ -21,7 +22,7 @@ _COLUMNS = ["question_id", "answer", "answer_class", "confidence", "ground_truth
 def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     """Read the batches of a table whose kind is run."""
     run = Run.open(table.path)
-    names = run.schema_names
+    names = list(SCHEMA.names)
     check_columns(table, names)
     wanted = {*_COLUMNS, *table.columns.needed()}
     stored = run.table([name for name in names if name in wanted])

@@ -7,15 +7,14 @@ The text is UTF-8. In CSV everything is text: "42" and "42.0" are two answers th
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from distrivote.errors import InputError
-from distrivote.store.faults import not_text, quoted
+from distrivote.store.faults import json_object, not_text
 from distrivote.store.rows import Rows
 from distrivote.store.tables import AnswerTable, check_columns, is_empty
 
@@ -35,7 +34,7 @@ def read_jsonl(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         for text in lines:
             if not text.strip():
                 continue
-            record = _record(lines, text)
+            record = json_object(text, lines.where, "question_id, answer and confidence")
             if not checked:
                 names |= dict.fromkeys(record)
             try:
@@ -56,27 +55,6 @@ def read_jsonl(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         check_columns(table, list(names))
     if len(rows):
         yield rows.batch()
-
-
-def _record(lines: _Lines, text: str) -> dict[str, Any]:
-    try:
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{lines.where()} is not valid JSON ({error.msg} at character {error.pos + 1}): write one"
-            " JSON object per line"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{lines.where()} can't be read as JSON ({str(error).split(';')[0]}): write one flat JSON"
-            " object per line"
-        ) from error
-    if not isinstance(record, dict):
-        raise InputError(
-            f"{lines.where()} is not a JSON object but {quoted(record, 40)}: write one object with"
-            " question_id, answer and confidence per line"
-        )
-    return record
 
 
 def read_csv(table: AnswerTable) -> Iterator[pa.RecordBatch]:
