@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from distrivote import Problem, SamplingParams, SelfStepConf, Trajectory
+from distrivote.engines.base import Job, Progress
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import InputError
 from distrivote.generate import Made, generate, question_seed, todo
@@ -86,3 +87,10 @@ def test_seeds_depend_on_run_and_question_and_are_pinned() -> None:
 def test_a_budget_that_nobody_means_is_an_error() -> None:
     with pytest.raises(InputError, match="budget"):
         todo(PROBLEMS, 0, set())
+
+
+def test_jobs_in_turn_add_up_their_progress() -> None:
+    jobs = [Job(problem.messages(), PARAMS, (0, 1)) for problem in PROBLEMS]
+    seen: list[Progress] = []
+    assert [number for number, _ in ENGINE.sample_all(jobs, watch=seen.append)] == [0, 0, 1, 1, 2, 2]
+    assert [progress.n_tokens for progress in seen] == [1, 2, 3, 4, 5, 6]

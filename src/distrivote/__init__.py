@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distrivote.ballots import ballot_of, from_openai, from_vllm
     from distrivote.engines.base import SamplingParams
-    from distrivote.errors import DistrivoteError, InputError, MissingPackageError, UnknownNameError
+    from distrivote.errors import (
+        DistrivoteError,
+        EngineError,
+        InputError,
+        MissingPackageError,
+        UnknownNameError,
+    )
     from distrivote.problem import Problem
     from distrivote.selfstepconf import BudgetForcing, SelfStepConf
     from distrivote.solve import Solution, sample, solution_of, solve
@@ -23,6 +29,7 @@ _HOMES = {
     "Ballot": "voting.ballot",
     "BudgetForcing": "selfstepconf",
     "DistrivoteError": "errors",
+    "EngineError": "errors",
     "InputError": "errors",
     "MissingPackageError": "errors",
     "Outcome": "voting.ballot",
@@ -54,6 +61,7 @@ __all__ = [
     "Ballot",
     "BudgetForcing",
     "DistrivoteError",
+    "EngineError",
     "InputError",
     "MissingPackageError",
     "Outcome",

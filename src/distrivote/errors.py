@@ -3,6 +3,7 @@
     DistrivoteError
     ├── InputError            what the caller handed in can't be used (also a ValueError); exit code 2
     │   └── UnknownNameError  a method or option that does not exist; lists the nearest names
+    ├── EngineError           a model or its server failed; says whether trying again may help
     └── MissingPackageError   an optional package is not installed; names the extra (also an ImportError)
 
 A message is one sentence that says what came, where, and what to do next. Mistakes in our own code
@@ -34,6 +35,15 @@ class UnknownNameError(InputError):
         known = list(known)
         nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
         super().__init__(f"unknown {kind} {name!r}: did you mean {', '.join(nearest)}?")
+
+
+class EngineError(DistrivoteError):
+    """A model or its server failed."""
+
+    def __init__(self, sentence: str, *, retryable: bool = False) -> None:
+        super().__init__(sentence)
+        self.retryable = retryable
+        """Whether the same call may work later."""
 
 
 class MissingPackageError(DistrivoteError, ImportError):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from distrivote.answers.equivalence import same_answer
-from distrivote.engines.base import Engine, Progress, SamplingParams
+from distrivote.engines.base import Engine, Job, Progress, SamplingParams
 from distrivote.problem import Problem
 from distrivote.selfstepconf import Controller, SelfStepConf
 from distrivote.solve import SSC, check_budget
@@ -76,20 +76,24 @@ def generate(
     finished is stored, what was under way is dropped and made again next time.
     """
     split = controller.split if isinstance(controller, SelfStepConf) else SSC.split
-    n_tokens = 0
-    for item in work:
-        own = replace(params, seed=question_seed(params.seed, item.problem.id))
-        samples = engine.sample(
-            item.problem.messages(), len(item.samples), own, controller, indices=item.samples, watch=watch
+    jobs = [
+        Job(
+            item.problem.messages(),
+            replace(params, seed=question_seed(params.seed, item.problem.id)),
+            item.samples,
         )
-        with closing(samples):
-            for trajectory in samples:
-                row = row_of(item.problem, trajectory, seed=own.seed, split=split)
-                writer.add(row)
-                n_tokens += trajectory.n_tokens
-                yield Made(item.problem, trajectory, row.answer, _is_right(row.answer, item.problem.answer))
-                if max_tokens_total is not None and n_tokens >= max_tokens_total:
-                    return
+        for item in work
+    ]
+    n_tokens = 0
+    with closing(engine.sample_all(jobs, controller, watch=watch)) as samples:
+        for number, trajectory in samples:
+            problem = work[number].problem
+            row = row_of(problem, trajectory, seed=jobs[number].params.seed, split=split)
+            writer.add(row)
+            n_tokens += trajectory.n_tokens
+            yield Made(problem, trajectory, row.answer, _is_right(row.answer, problem.answer))
+            if max_tokens_total is not None and n_tokens >= max_tokens_total:
+                return
 
 
 def _is_right(answer: str | None, truth: str | None) -> bool | None:

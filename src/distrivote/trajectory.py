@@ -109,6 +109,9 @@ class Trajectory:
     interventions: Interventions | None = None
     """What a controller saw and did; None if there was none."""
 
+    server: str | None = None
+    """Who sampled it, where there are several."""
+
     def __post_init__(self) -> None:
         n = len(self.tokens)
         if self.top_logprobs.ndim != 2 or self.top_logprobs.shape[0] != n:

@@ -64,7 +64,9 @@ def show(
             ],
             ["question", "trajectories", "tokens", "truth"],
         )
-    elif sample is None:
+        return
+    _print_question(stored, question)
+    if sample is None:
         from distrivote.cli.vote import explain_question
         from distrivote.store.tables import Columns, open_table
         from distrivote.voting.methods import parse_method
@@ -75,6 +77,19 @@ def show(
         from distrivote.report.trajectory import trajectory_text
 
         open_console(sys.stdout).print(trajectory_text(stored.trajectory(question, sample)))
+
+
+def _print_question(run: Run, question_id: str) -> None:
+    """Print what was asked, where the run says it."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from distrivote.report.text import visible_lines
+
+    asked = run.table(("question",), question_id)["question"].drop_null()
+    if len(asked):
+        text = visible_lines(asked[0].as_py())
+        open_console(sys.stdout).print(Padding(Text(text), (1, 2, 0, 2)))
 
 
 def compact(run: _RunArgument) -> None:

@@ -7,6 +7,7 @@ differ in how they get there, not in what comes out.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -38,6 +39,9 @@ class SamplingParams:
     n_logprobs: int = 20
     """How many of the most probable tokens are recorded at each position."""
 
+    thinking: bool | None = None
+    """The chat template's switch for thinking models; None leaves it as the template has it."""
+
     def __post_init__(self) -> None:
         _require(0 <= self.temperature <= 100, "temperature", self.temperature, "from 0 to 100")
         _require(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and up to 1")
@@ -62,6 +66,24 @@ class Progress(NamedTuple):
 
     n_live: int
     n_reflections: int
+
+
+class Job(NamedTuple):
+    """One prompt, and which of its trajectories to sample."""
+
+    messages: Sequence[Message]
+    params: SamplingParams
+    indices: Sequence[int]
+    """The trajectories' numbers; with the seed they choose the random streams."""
+
+
+class Sampled(NamedTuple):
+    """One finished trajectory of several jobs."""
+
+    job: int
+    """Which of the jobs it belongs to."""
+
+    trajectory: Trajectory
 
 
 class Engine(Protocol):
@@ -91,3 +113,51 @@ class Engine(Protocol):
         streams. `watch` is called now and then, between tokens.
         """
         ...
+
+    def sample_all(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None = None,
+        *,
+        watch: Callable[[Progress], None] | None = None,
+    ) -> Generator[Sampled]:
+        """Yield the trajectories of all jobs as they finish, in any order.
+
+        An engine that has room for more than one prompt's trajectories mixes them; the progress is that
+        of all jobs together.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds. Sampling must be over: its iterator at its end, or closed."""
+        ...
+
+
+def in_turn(
+    engine: Engine,
+    jobs: Sequence[Job],
+    controller: Controller | None = None,
+    *,
+    watch: Callable[[Progress], None] | None = None,
+) -> Generator[Sampled]:
+    """Do one job after the other, for engines that have room for one prompt at a time."""
+    before = latest = Progress(0, 0, 0)
+
+    def seen(progress: Progress) -> None:
+        nonlocal latest
+        latest = Progress(
+            before.n_tokens + progress.n_tokens,
+            progress.n_live,
+            before.n_reflections + progress.n_reflections,
+        )
+        if watch is not None:
+            watch(latest)
+
+    for number, job in enumerate(jobs):
+        samples = engine.sample(
+            job.messages, len(job.indices), job.params, controller, indices=job.indices, watch=seen
+        )
+        with closing(samples):
+            for trajectory in samples:
+                yield Sampled(number, trajectory)
+        before = latest

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from distrivote.answers.extract import auto
-from distrivote.engines.base import Progress, SamplingParams
+from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_turn
 from distrivote.engines.drive import Drive, Next
 from distrivote.engines.llama_model import LlamaContext, LlamaModel
 from distrivote.engines.model_files import BUILT_IN, model_file
@@ -94,6 +94,15 @@ class LlamaCppEngine:
             yield from self._sample(messages, n, params, controller, indices, watch, answered)
         finally:
             self._busy.release()
+
+    def sample_all(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None = None,
+        *,
+        watch: Callable[[Progress], None] | None = None,
+    ) -> Generator[Sampled]:
+        return in_turn(self, jobs, controller, watch=watch)
 
     def _begin(self) -> None:
         if not self._busy.acquire(blocking=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
-from distrivote.engines.base import Progress, SamplingParams
+from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_turn
 from distrivote.errors import InputError
 from distrivote.problem import Message
 from distrivote.selfstepconf import Controller
@@ -50,3 +50,15 @@ class ReplayEngine:
             if watch is not None:
                 watch(Progress(n_tokens, 0, n_reflections))
             yield trajectory
+
+    def sample_all(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None = None,
+        *,
+        watch: Callable[[Progress], None] | None = None,
+    ) -> Generator[Sampled]:
+        return in_turn(self, jobs, controller, watch=watch)
+
+    def close(self) -> None:
+        pass

@@ -18,6 +18,11 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else _sign(c) for c in text)
 
 
+def visible_lines(text: str) -> str:
+    """Return the text made visible line by line, its line breaks kept."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
 def _sign(char: str) -> str:
     code = ord(char)
     if code < 0x20:

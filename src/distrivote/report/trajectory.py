@@ -8,7 +8,7 @@ from rich.text import Text
 
 from distrivote.confidence import step_confidences, token_confidence
 from distrivote.report.columns import INDENT
-from distrivote.report.text import visible
+from distrivote.report.text import visible_lines
 from distrivote.splitting import DelimiterSplitter, step_ends
 from distrivote.trajectory import Interventions, Trajectory
 
@@ -37,12 +37,12 @@ def trajectory_text(trajectory: Trajectory) -> Group:
             style = _REFLECTION_STYLE if injected[index] else ""
             token = trajectory.tokens[index] if begun else trajectory.tokens[index].lstrip()
             begun = begun or bool(token)
-            step.append(_safe(token), style=style)
+            step.append(visible_lines(token), style=style)
         step.rstrip()
         parts.append(step)
         start = end
     if not parts:
-        parts.append(Text(" " * INDENT + _safe(trajectory.text)))
+        parts.append(Text(" " * INDENT + visible_lines(trajectory.text)))
     return Group(*parts)
 
 
@@ -72,7 +72,3 @@ def _shade(confidence: float, low: float, high: float) -> str:
     place = (confidence - low) / (high - low) if high > low else 1.0
     colour = _RAMP[min(int(place * len(_RAMP)), len(_RAMP) - 1)]
     return f"{'black' if place > 0.55 else 'white'} on {colour}"
-
-
-def _safe(text: str) -> str:
-    return "\n".join(visible(line) for line in text.split("\n"))

@@ -41,6 +41,7 @@ class Keep:
     """What a run keeps of each trajectory besides its measures and steps."""
 
     texts: bool = True
+    """Those of the questions too."""
 
     token_confidences: bool = False
     """Also the log-probabilities of the sampled tokens and, with the texts, where each token ends."""
@@ -80,6 +81,10 @@ class Row:
     """None if no controller watched."""
 
     reflection_lengths: Ints | None = None
+    server: str | None = None
+    """Who sampled it, where there are several."""
+
+    question: str | None = None
     text: str | None = None
     token_ends: Ints | None = None
     token_confidences: Singles | None = None
@@ -155,6 +160,8 @@ def row_of(
         k=measures["confidence"].k,
         n_tokens=None if untold else trajectory.n_tokens,
         finish_reason=trajectory.finish_reason,
+        server=trajectory.server,
+        question=problem.question or None,
         text=trajectory.text,
         token_ends=np.cumsum([len(token) for token in trajectory.tokens], dtype=np.int32),
         token_confidences=confidences.astype(np.float32),
@@ -204,7 +211,7 @@ def table_of(rows: Sequence[Row], keep: Keep = Keep()) -> pa.Table:  # noqa: B00
     """Return rows as a table with the columns of `SCHEMA`, null where something is not kept."""
     dropped: set[str] = set()
     if not keep.texts:
-        dropped |= {"text", "token_ends"}
+        dropped |= {"question", "text", "token_ends"}
     if not keep.token_confidences:
         dropped |= {"token_confidences", "token_logprobs"}
     if not keep.top_logprobs:

@@ -37,6 +37,8 @@ SCHEMA = pa.schema(
         pa.field("unfinished", pa.bool_()),
         pa.field("reflections", pa.list_(pa.int32())),
         pa.field("reflection_lengths", pa.list_(pa.int32())),
+        pa.field("server", pa.string()),
+        pa.field("question", pa.string()),
         pa.field("text", pa.string()),
         pa.field("token_ends", pa.list_(pa.int32())),
         pa.field("token_confidences", pa.list_(pa.float32())),
@@ -71,6 +73,7 @@ ENCODINGS = _SPLIT_BY_BYTE | _DELTAS | {"sample": "DELTA_BINARY_PACKED"}
 
 DICTIONARIES = (
     "question_id", "answer", "answer_class", "ground_truth", "k", "n_tokens", "finish_reason",
+    "server", "question",
     "reflections.list.element", "reflection_lengths.list.element",
 )  # fmt: skip
 """The columns that repeat themselves."""
