@@ -1,16 +1,19 @@
 """How large and how fast is a stored run? Prints JSON.
 
-    python bench/store.py [--section size|writing] [--questions 318]
+    python bench/store.py [--section size|writing|import] [--questions 318] [--megabytes 1000]
 
 `size`: the paper's grid of 318 questions x 512 trajectories with 68 steps each, without texts and token
 confidences; then `distrivote vote` on it in a fresh process. `writing`: the part of a real run with the
-embedded model that goes into measuring and storing.
+embedded model that goes into measuring and storing. `import`: a collection of DeepConf-like pickles by
+`distrivote import`, beside what the standard library needs to unpickle the same files, and nothing more.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -151,14 +154,92 @@ def writing_section() -> dict[str, Any]:
     }
 
 
+def trace(rng: np.random.Generator, words: list[str], scalars: bool) -> dict[str, Any]:
+    """Return a made-up trace of DeepConf's, its confidences as floats or, as it writes them, as scalars."""
+    n = int(rng.integers(4_000, 20_000))
+    confidences = rng.gamma(9, 1.2, n).round(3)
+    return {
+        "stop_reason": "stop",
+        "text": " ".join(rng.choice(words, int(n * 0.7))),
+        "token_ids": rng.integers(0, 150_000, n).tolist(),
+        "num_tokens": n,
+        "confs": list(confidences) if scalars else confidences.tolist(),
+        "extracted_answer": str(rng.integers(0, 5)),
+    }
+
+
+def write_collection(folder: Path, n_bytes: int) -> int:
+    """Write questions of 64 traces until there are so many bytes, every other with NumPy scalars."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("etaoinshrdlu"), rng.integers(2, 9))) for _ in range(4_000)] + [
+        "\n\n"
+    ] * 80
+    total = question = 0
+    while total < n_bytes:
+        path = folder / f"deepthink_offline_qid{question}_rid0_20250101_000000.pkl"
+        traces = [trace(rng, words, scalars=question % 2 == 1) for _ in range(64)]
+        with open(path, "wb") as file:
+            pickle.dump({"qid": question, "ground_truth": "1", "all_traces": traces}, file)
+        total += path.stat().st_size
+        question += 1
+    return total
+
+
+UNPICKLE = """
+import pathlib, pickle, resource, sys, time
+class Listed(pickle.Unpickler):
+    def find_class(self, module, name):
+        assert module.startswith("numpy")
+        return super().find_class(module, name)
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    with open(path, "rb") as file:
+        Listed(file).load()
+"""
+
+
+def import_section(megabytes: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "pickles"
+        folder.mkdir()
+        n_bytes = write_collection(folder, megabytes * 1_000_000)
+        command = [sys.executable, "-m", "distrivote", "import", str(folder), "-o", str(Path(name) / "run")]
+        ours = timed(command)
+        theirs = timed([sys.executable, "-c", UNPICKLE, str(folder)])
+        stored = sum(path.stat().st_size for path in (Path(name) / "run").rglob("*") if path.is_file())
+    return {
+        "megabytes": n_bytes / 1e6,
+        "import_megabytes_per_second": n_bytes / 1e6 / ours["seconds"],
+        "import_peak_megabytes": ours["peak_megabytes"],
+        "run_megabytes": stored / 1e6,
+        "standard_unpickler_megabytes_per_second": n_bytes / 1e6 / theirs["seconds"],
+        "standard_unpickler_peak_megabytes": theirs["peak_megabytes"],
+        "import_over_standard_unpickling": theirs["seconds"] / ours["seconds"],
+    }
+
+
+def timed(command: list[str]) -> dict[str, float]:
+    """Run a process and return its seconds and its peak memory."""
+    begun = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, command
+    return {"seconds": time.perf_counter() - begun, "peak_megabytes": usage.ru_maxrss / 1e3}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--section", choices=["size", "writing"], action="append")
+    parser.add_argument("--section", choices=["size", "writing", "import"], action="append")
     parser.add_argument("--questions", type=int, default=318)
+    parser.add_argument("--megabytes", type=int, default=1000)
     args = parser.parse_args()
     report = {}
-    for name in args.section or ["size", "writing"]:
-        report[name] = size_section(args.questions) if name == "size" else writing_section()
+    sections = {
+        "size": lambda: size_section(args.questions),
+        "writing": writing_section,
+        "import": lambda: import_section(args.megabytes),
+    }
+    for name in args.section or sections:
+        report[name] = sections[name]()
     print(json.dumps(report, indent=2))
 
 

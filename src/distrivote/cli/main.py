@@ -15,6 +15,7 @@ import typer
 
 from distrivote.cli.ask import ask
 from distrivote.cli.generate import generate
+from distrivote.cli.importing import import_files
 from distrivote.cli.runs import compact, export, runs, show
 from distrivote.cli.vote import vote
 from distrivote.errors import DistrivoteError
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command("ask")(ask)
 app.command("generate")(generate)
 app.command("vote")(vote)
+app.command("import")(import_files)
 for _command in (runs, show, compact, export):
     app.command(_command.__name__)(_command)
 

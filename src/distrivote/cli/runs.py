@@ -9,7 +9,7 @@ import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.options import Json, Method
-from distrivote.errors import InputError
+from distrivote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from distrivote.store.runs import Run
@@ -105,13 +105,29 @@ def compact(run: _RunArgument) -> None:
 def export(
     run: _RunArgument,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="A table: .jsonl, .csv, .tsv or .parquet.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A table: .jsonl, .csv, .tsv or .parquet; a new folder for deepconf.",
+        ),
     ],
+    file_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="table, or deepconf for its traces as JSON.")
+    ] = "table",
 ) -> None:
-    """Write the answers and confidences of a run as one plain table."""
+    """Write the answers and confidences of a run as one plain table, or its traces for DeepConf's tools."""
     from distrivote.store.runs import Run
     from distrivote.store.writing import check_output, writing
 
+    if file_format == "deepconf":
+        from distrivote.store.export_deepconf import export_deepconf
+
+        print(f"{output}: {export_deepconf(Run.open(run), output):,} questions", file=sys.stderr)
+        return
+    if file_format != "table":
+        raise UnknownNameError("format", file_format, ("table", "deepconf"))
     check_output(output, run)
     columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "correct", "n_tokens"]
     table = Run.open(run).table(columns)

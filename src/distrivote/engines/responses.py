@@ -134,7 +134,7 @@ def _chat_tokens(entries: Any, where: str) -> _Tokens:
         piece = _piece(_get(entry, "token"), place)
         raw = _get(entry, "bytes")
         try:
-            encoded = piece.encode("utf-8", "surrogatepass") if raw is None else bytes(raw)
+            encoded = piece.encode("utf-8", "surrogatepass") if raw is None else bytes(list(raw))
         except (TypeError, ValueError):
             raise InputError(
                 f"{place}: bytes is {raw!r}: hand in a list of numbers from 0 to 255, or null"
@@ -150,8 +150,9 @@ def _chat_tokens(entries: Any, where: str) -> _Tokens:
 
 
 def _completion_tokens(logprobs: Any, tokens: Any, where: str) -> _Tokens:
-    own = _get(logprobs, "token_logprobs") or [None] * len(tokens)
-    top = _get(logprobs, "top_logprobs") or [None] * len(tokens)
+    n = len(tokens) if _is_list(tokens) else 0
+    own = _get(logprobs, "token_logprobs") or [None] * n
+    top = _get(logprobs, "top_logprobs") or [None] * n
     if not all(map(_is_list, (tokens, own, top))) or not len(tokens) == len(own) == len(top):
         raise InputError(
             f"{where}: tokens, token_logprobs and top_logprobs are not lists of one length: hand them"
@@ -176,6 +177,8 @@ def _vllm_trajectory(sample: Any, where: str) -> Trajectory:
 
 
 def _vllm_tokens(rows: Any, token_ids: Any, where: str) -> _Tokens:
+    if not (_is_list(rows) and _is_list(token_ids)):
+        raise InputError(f"{where}: token_ids and logprobs are not lists: hand them in as they came")
     if len(rows) != len(token_ids):
         raise InputError(
             f"{where}: {len(token_ids)} token_ids but {len(rows)} logprobs: hand in one per token"
@@ -183,7 +186,7 @@ def _vllm_tokens(rows: Any, token_ids: Any, where: str) -> _Tokens:
     read = _Tokens([], [], [], [])
     for t, (token_id, row) in enumerate(zip(token_ids, rows, strict=True)):
         place = f"{where}, token {t}"
-        if not isinstance(row, Mapping) or token_id not in row:
+        if not (isinstance(row, Mapping) and isinstance(token_id, int) and token_id in row):
             raise InputError(f"{place}: its logprobs do not hold it: hand them in as they came")
         read.pieces.append(_piece(_get(row[token_id], "decoded_token"), place))
         read.logprobs.append(_number(_get(row[token_id], "logprob"), place, np.nan))
@@ -274,6 +277,6 @@ def _number(value: Any, place: str, missing: float) -> float:
         return missing
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{place}: log-probability {value!r} is not a number: hand in one") from None
     return missing if number != number else number

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from distrivote.confidence import DEFAULT_K
 from distrivote.store.run_rows import Row
+from distrivote.store.tables import Columns
 
 HEAD = 1 << 16
 """So many bytes at the beginning of a file tell its format."""
@@ -30,6 +31,8 @@ class Reading:
 
     split: str = "paragraph"
     k: int = DEFAULT_K
+    columns: Columns = field(default_factory=Columns)
+    """What the columns of a plain table are called."""
 
 
 class Format(NamedTuple):

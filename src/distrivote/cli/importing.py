@@ -1,0 +1,122 @@
+"""`distrivote import`: other people's files as a run."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distrivote.cli.options import Json, Split
+
+if TYPE_CHECKING:
+    from distrivote.store.importing import Imported
+
+
+def import_files(
+    source: Annotated[
+        list[str], typer.Argument(metavar="SOURCE...", help="Files, or folders of them.", show_default=False)
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the new run.")],
+    file_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="deepconf, ssc-steps, openai, vllm, lm-eval, inspect, nemo-skills, search-and-learn,"
+            " self-certainty or table; found out if not said.",
+        ),
+    ] = None,
+    extract: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="How answers are found in texts: auto, boxed, choice, number, a pattern."
+        ),
+    ] = "auto",
+    split: Split = "paragraph",
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model, for the record.")] = "",
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BENCHMARK",
+            help="Take right answers from a benchmark or a file with id and answer, by the question's id.",
+        ),
+    ] = None,
+    question_pattern: Annotated[
+        str | None,
+        typer.Option(metavar="REGEX", help="Finds a question's id in the id that a file gives."),
+    ] = None,
+    question_column: Annotated[
+        str, typer.Option(metavar="NAME", help="In a table: the question's id.")
+    ] = "question_id",
+    answer_column: Annotated[str, typer.Option(metavar="NAME", help="In a table: the answer.")] = "answer",
+    confidence_column: Annotated[
+        str, typer.Option(metavar="NAME", help="In a table: the confidence.")
+    ] = "confidence",
+    truth_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In a table: the right answer.")
+    ] = None,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
+    token_confidences: Annotated[
+        bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a run of files that other tools wrote.
+
+    Pickles are read without running anything in them. What has no log-probabilities is imported for
+    majority voting, and a note says so.
+    """
+    import warnings
+
+    from distrivote.cli.progress import Progress
+    from distrivote.store.importers.base import Reading
+    from distrivote.store.importers.registry import sources
+    from distrivote.store.importing import import_files as import_all
+    from distrivote.store.run_rows import Keep
+    from distrivote.store.tables import Columns
+
+    columns = Columns(question_column, answer_column, confidence_column, truth=truth_column)
+    files = sources(source, file_format)
+    n_bytes = sum(path.stat().st_size for path, _ in files) or 1
+    progress = Progress()
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        try:
+            imported = import_all(
+                files,
+                output,
+                reading=Reading(extract, split, columns=columns),
+                keep=Keep(texts, token_confidences),
+                model=model,
+                question_pattern=question_pattern,
+                truths=None if truth is None else _truths(truth),
+                watch=lambda n_read, n: progress.show(n_read / n_bytes, n),
+            )
+        finally:
+            progress.clear()
+    for warning in noted:
+        print(f"note: {warning.message}", file=sys.stderr)
+    if as_json:
+        _print_json(output, imported)
+        return
+    kinds = ", ".join(f"{n} {name}" for name, n in imported.formats.items())
+    print(
+        f"{output}: {imported.n_trajectories:,} trajectories of {imported.n_questions:,} questions"
+        f" from {imported.n_files:,} files ({kinds})"
+    )
+    for note in imported.notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _truths(benchmark: str) -> dict[str, str]:
+    from distrivote.benchmarks import load
+
+    return {problem.id: problem.answer for problem in load(benchmark).problems if problem.answer is not None}
+
+
+def _print_json(output: str, imported: Imported) -> None:
+    import json
+    from dataclasses import asdict
+
+    print(json.dumps({"run": output, **asdict(imported), "notes": imported.notes}, ensure_ascii=False))

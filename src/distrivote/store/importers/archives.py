@@ -1,0 +1,88 @@
+"""Members of a zip archive, read into memory one at a time and never unpacked to disk.
+
+Members may be packed with Zstandard, as Inspect packs its logs; Python's zipfile knows that only from 3.14
+on, so Arrow unpacks them. A member that says or turns out to be larger than `LARGEST` is refused, so a
+small file can't fill the memory.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+
+from distrivote.errors import InputError
+from distrivote.store.importers.records import LARGEST
+from distrivote.store.tables import cant_read
+
+_ZSTANDARD = 93
+_HEADER = 30
+"""Bytes of a member's own header, before its name and extra fields."""
+
+
+class Archive:
+    """A zip file that is open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except OSError as error:
+            cant_read(str(path), error)
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise InputError(
+                f"{path} is not a whole zip archive ({error}): copy it again, it may have been cut off"
+            ) from error
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> list[str]:
+        """The members' names; one that was written again counts once, as it was written last."""
+        return list(dict.fromkeys(self._zip.namelist()))
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a member."""
+        where = f"{self.path}, {name}"
+        member = self._zip.getinfo(name)
+        if member.flag_bits & 1:
+            raise InputError(f"{where} is encrypted: write the archive again without a password")
+        if max(member.file_size, member.compress_size) > LARGEST:
+            raise _too_large(where)
+        try:
+            content = self._zstandard(member) if member.compress_type == _ZSTANDARD else self._plain(member)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
+            raise InputError(f"{where} can't be unpacked ({error}): copy the archive again") from error
+        if len(content) > LARGEST:
+            raise _too_large(where)
+        return content
+
+    def _plain(self, member: zipfile.ZipInfo) -> bytes:
+        with self._zip.open(member) as file:
+            return file.read(LARGEST + 1)
+
+    def _zstandard(self, member: zipfile.ZipInfo) -> bytes:
+        with open(self.path, "rb") as file:
+            file.seek(member.header_offset)
+            header = file.read(_HEADER)
+            if len(header) < _HEADER or not header.startswith(b"PK\x03\x04"):
+                raise zipfile.BadZipFile("its header is not where the archive says")
+            file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
+            packed = file.read(member.compress_size)
+        with pa.input_stream(pa.py_buffer(packed), compression="zstd") as stream:
+            content: bytes = stream.read(LARGEST + 1)
+        if len(content) <= LARGEST and zlib.crc32(content) != member.CRC:
+            raise zipfile.BadZipFile("its checksum differs")
+        return content
+
+
+def _too_large(where: str) -> InputError:
+    return InputError(
+        f"{where} is larger than {LARGEST >> 20} MB unpacked, which is more than is read at once"
+    )

@@ -1,0 +1,107 @@
+"""Saved responses of an OpenAI-compatible server, and the output files of its batches.
+
+A file is one response, a list of them, or JSON Lines; chat, completions, or what llama.cpp's own
+/completion answers. A line of a batch holds its response at `response.body`. Which question is answered
+say `question_id`, `custom_id`, `question` or `prompt` beside the response; where none of them is there,
+all responses of the file are taken for answers to one question, named like the file.
+
+Requests of a batch that failed are left out, and a LeftOutWarning counts them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from distrivote.engines.responses import trajectories_from_openai
+from distrivote.errors import InputError
+from distrivote.problem import Problem
+from distrivote.store.importers.base import Format, Reading, id_of_question
+from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
+from distrivote.store.run_rows import Row
+
+_LLAMA = {"completion_probabilities", "generation_settings", "tokens_predicted"}
+
+
+def _is_one(_path: Path, head: bytes) -> bool:
+    there = first_fields(head)
+    if {"choices.message", "choices.text", "response.choices", "response.body.choices"} & there:
+        return True
+    if {"custom_id", "response"} <= there and {"error", "response.status_code"} & there:
+        return True
+    return "content" in there and bool(_LLAMA & there)
+
+
+def _read(path: Path, reading: Reading) -> Iterator[Row]:
+    failures: list[str] = []
+    n_records = 0
+    for record in records(path, "choices"):
+        n_records += 1
+        failure = _failure(record.fields)
+        if failure is not None:
+            failures.append(failure)
+            continue
+        problem = _problem(record, path.stem)
+        with at(record.where):
+            trajectories = trajectories_from_openai(_body(record))
+        for trajectory in trajectories:
+            yield row(trajectory, problem, reading, record.where)
+    if failures and len(failures) == n_records:
+        raise InputError(
+            f"{path} holds {n_records} requests and all of them failed, the first with {failures[0]}:"
+            " send the batch again"
+        )
+    if failures:
+        warnings.warn(
+            f"{path}: {len(failures)} of {n_records} requests had failed and are left out, the first with"
+            f" {failures[0]}",
+            LeftOutWarning,
+            stacklevel=2,
+        )
+
+
+def _failure(fields: dict[str, Any]) -> str | None:
+    """Return what went wrong with a request of a batch, None if nothing did."""
+    response = fields.get("response")
+    status = response.get("status_code") if isinstance(response, dict) else None
+    if "choices" in fields or (fields.get("error") is None and status in (None, 200)):
+        return None
+    error = fields.get("error")
+    if error is None and isinstance(response, dict) and isinstance(response.get("body"), dict):
+        error = response["body"].get("error")
+    message = error.get("message") or error.get("code") if isinstance(error, dict) else error
+    said = "no message" if message is None else shown(message, 80)
+    return said if status in (None, 200) else f"status {shown(status, 20)}: {said}"
+
+
+def _problem(record: Record, stem: str) -> Problem:
+    question = record.text_at("question") or record.text_at("prompt")
+    made = id_of_question(question) if question else stem
+    question_id = record.label_at("question_id", "custom_id") or made
+    return Problem(question, question_id, record.label_at("ground_truth"))
+
+
+def _body(record: Record) -> dict[str, Any]:
+    """Return the response as OpenAI lays it out."""
+    body: Any = record.fields
+    for name in ("response", "body"):
+        if "choices" not in body and isinstance(body.get(name), dict):
+            body = body[name]
+    if "choices" not in body and "content" in body:
+        probabilities = body.get("completion_probabilities")
+        choice = {
+            "text": body["content"],
+            "logprobs": None if probabilities is None else {"content": probabilities},
+            "finish_reason": {"eos": "stop", "word": "stop", "limit": "length"}.get(
+                str(body.get("stop_type"))
+            ),
+        }
+        return {"choices": [choice]}
+    if not isinstance(body.get("choices"), list):
+        raise InputError("there are no choices: a response with a list of choices is needed")
+    return dict(body)
+
+
+FORMAT = Format("openai", "responses and batch output of OpenAI-compatible servers", _is_one, _read)

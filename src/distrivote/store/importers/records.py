@@ -1,0 +1,298 @@
+"""JSON records from other people's files, each with its place, and what a row needs of them.
+
+A file is JSON Lines, or one JSON document that is an object or a list of objects. Lines are read one by
+one; a document is held whole. Whatever is wrong with a file ends in an InputError that names the place:
+"run.jsonl, line 17" or "run.json, item 3". What the fields mean is known to the importers, not here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from distrivote.errors import InputError
+from distrivote.problem import Problem
+from distrivote.store.faults import json_object, not_text, quoted
+from distrivote.store.importers.base import Reading
+from distrivote.store.labels import NotOneValue, label
+from distrivote.store.run_rows import Row, row_of
+from distrivote.store.tables import cant_read
+from distrivote.trajectory import Trajectory
+
+LARGEST = 256 << 20
+"""Bytes of JSON that are held at once: a line, a document, or a member of an archive."""
+
+_LINES = (".jsonl", ".ndjson")
+_BLANKS = b"\xef\xbb\xbf \t\r\n"
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(\s*+:)?|[{}\[\]"]', re.DOTALL)
+_DEEPEST = 4
+
+
+class LeftOutWarning(UserWarning):
+    """Something that a file holds was left out, such as requests that had failed; the text counts them."""
+
+
+class Record(NamedTuple):
+    """One JSON object of a file."""
+
+    where: str
+    """As messages call it."""
+
+    number: int
+    """Its line, or its place in a list, from 1."""
+
+    fields: dict[str, Any]
+
+    def list_at(self, name: str) -> list[Any]:
+        """Return a field that must be a list."""
+        value = self.fields.get(name)
+        if not isinstance(value, list):
+            raise InputError(f"{self.where}: {name} {_came(value)}: a list is needed there")
+        return value
+
+    def text_at(self, name: str) -> str:
+        """Return a field that must be a text."""
+        return text(self.fields.get(name), f"{self.where}: {name}")
+
+    def label_at(self, *names: str) -> str | None:
+        """Return the first of the fields that says something, as a label; None if none does."""
+        for name in names:
+            try:
+                found = label(self.fields.get(name))
+            except NotOneValue as error:
+                raise InputError(
+                    f"{self.where}: {name} is {error}: a text or a number is needed there"
+                ) from None
+            if found is not None:
+                return found
+        return None
+
+    def count_at(self, name: str) -> int | None:
+        """Return a field that may be a number of tokens."""
+        return count(self.fields.get(name), f"{self.where}: {name}")
+
+
+def records(path: Path, fields: str) -> Iterator[Record]:
+    """Yield the objects of a file of either kind; errors say which `fields` they should hold."""
+    some = False
+    for record in _listed(path) if _is_document(path) else _lines(path, fields):
+        some = True
+        yield record
+    if not some:
+        raise InputError(f"{path} is empty: it should hold JSON objects with {fields}")
+
+
+def parsed(content: bytes, where: str) -> Any:
+    """Return a whole JSON document."""
+    if b"\0" in content:
+        raise InputError(f"{where} holds a NUL byte: write it again as plain UTF-8 text")
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise not_text(where, f"byte {error.start + 1}") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where} is not valid JSON ({error.msg} at line {error.lineno}, column {error.colno}):"
+            " write it again, it may have been cut off"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{where} can't be read as JSON ({str(error).split(';')[0]}): write it again, less deeply nested"
+        ) from error
+
+
+def document(path: Path) -> Any:
+    """Return the JSON document that a file holds."""
+    try:
+        size = os.stat(path).st_size
+        if size > LARGEST:
+            raise InputError(
+                f"{path} is one JSON document of {size >> 20} MB, and at most {LARGEST >> 20} MB are read"
+                " at once: write it as JSON Lines, one object per line"
+            )
+        content = path.read_bytes()
+    except OSError as error:
+        cant_read(str(path), error)
+    return parsed(content, str(path))
+
+
+def first_fields(head: bytes) -> frozenset[str]:
+    """Return the fields of the first object in a JSON file of which only the beginning is known.
+
+    Those of objects inside are there with their path. What is not JSON has none.
+
+    >>> sorted(first_fields(b'[{"id": 1, "choices": [{"text": "cut he'))
+    ['choices', 'choices.text', 'id']
+    """
+    return _fields(bytes(head))
+
+
+@lru_cache(maxsize=1)  # every format asks for the same file in turn
+def _fields(head: bytes) -> frozenset[str]:
+    beginning = head.decode("utf-8-sig", "replace").lstrip() if head[:1] in b"\xef \t\r\n[{" else ""
+    if not re.match(r"(?:\[\s*+)?+\{", beginning):
+        return frozenset()
+    found: set[str] = set()
+    names: list[str] = []  # the field that leads to each object or list that is open
+    latest = ""
+    for token in _TOKEN.finditer(beginning):
+        mark = token.group()
+        if mark in ("{", "["):
+            names.append(latest)
+            latest = ""
+        elif mark in ("}", "]"):
+            latest = names.pop() if names else ""
+            if not "".join(names) and len(names) <= beginning.startswith("["):
+                break
+        elif mark == '"':
+            break
+        elif token[1]:
+            latest = mark[: -len(token[1])][1:-1]
+            path = [name for name in (*names, latest) if name]
+            if len(path) <= _DEEPEST:
+                found.add(".".join(path))
+    return frozenset(found)
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """Say the place in errors of those who do not know it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def text(value: object, what: str) -> str:
+    """Return a text; missing is empty."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(f"{what} {_came(value)}: a text is needed there")
+    return value
+
+
+def number(value: object, what: str) -> float:
+    """Return a number, NaN where there is none."""
+    if value is None:
+        return math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            return float(value)
+    raise InputError(f"{what} {_came(value)}: a number is needed there")
+
+
+def count(value: object, what: str) -> int | None:
+    """Return a number of tokens, None where nobody counted."""
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value >= 2**31:
+        raise InputError(f"{what} {_came(value)}: a whole number is needed there")
+    return value if value >= 0 else None
+
+
+def row(
+    trajectory: Trajectory,
+    problem: Problem,
+    reading: Reading,
+    where: str,
+    *,
+    told: tuple[str | None] | None = None,
+    correct: bool | None = None,
+    seed: int | None = None,
+) -> Row:
+    """Return the row of a trajectory; `told` holds the answer where the file says it, None for none."""
+    extract = reading.extract if told is None else lambda _: told[0]
+    with at(where):
+        return row_of(
+            problem,
+            trajectory,
+            seed=seed,
+            correct=correct,
+            extract=extract,
+            split=reading.split,
+            k=reading.k,
+        )
+
+
+def counted(made: Row, n_tokens: int | None) -> Row:
+    """Return the row with a number of tokens that the file says, where the tokens themselves do not."""
+    return (
+        dataclasses.replace(made, n_tokens=n_tokens) if n_tokens is not None and not made.n_tokens else made
+    )
+
+
+def shown(value: object, longest: int = 40) -> str:
+    """Return a value as a message shows it; of lists and objects only that they are, as they may be deep."""
+    return _KINDS.get(type(value)) or quoted(value, longest)
+
+
+_KINDS: dict[type, str] = {list: "a list", dict: "an object"}
+
+
+def _came(value: object) -> str:
+    return "is missing" if value is None else f"is {shown(value)}"
+
+
+def _is_document(path: Path) -> bool:
+    """Whether the file is one document: a list, or an object that goes on behind its first line."""
+    if path.suffix.lower() in _LINES:
+        return False
+    try:
+        with open(path, "rb") as file:
+            stripped = (line.strip(_BLANKS) for line in iter(lambda: file.readline(LARGEST), b""))
+            beginning = next(filter(None, stripped), b"")
+    except OSError as error:
+        cant_read(str(path), error)
+    if not beginning.startswith(b"{"):
+        return beginning.startswith(b"[")
+    # A line of JSON Lines is whole: what comes before its end closes every brace.
+    return not beginning.endswith(b"}")
+
+
+def _listed(path: Path) -> Iterator[Record]:
+    whole = document(path)
+    if isinstance(whole, dict):
+        yield Record(str(path), 1, whole)
+        return
+    for place, item in enumerate(whole, 1):
+        where = f"{path}, item {place}"
+        if not isinstance(item, dict):
+            raise InputError(f"{where} is {shown(item)}: a list of JSON objects is needed")
+        yield Record(where, place, item)
+
+
+def _object(line: str, where: str, fields: str) -> dict[str, Any]:
+    try:
+        return json_object(line, where.__str__, fields)
+    except RecursionError as error:  # a list so deep that the message can't show it
+        raise InputError(f"{where} is not a JSON object but a deep list: write one with {fields}") from error
+
+
+def _lines(path: Path, fields: str) -> Iterator[Record]:
+    try:
+        with open(path, "rb") as file:
+            for place, line in enumerate(iter(lambda: file.readline(LARGEST + 1), b""), 1):
+                where = f"{path}, line {place}"
+                if len(line) > LARGEST:
+                    raise InputError(
+                        f"{where} is longer than {LARGEST >> 20} MB: write fewer samples on one line"
+                    )
+                if b"\0" in line:
+                    raise InputError(f"{where} holds a NUL byte: write the file again as plain UTF-8 text")
+                try:
+                    decoded = line.decode("utf-8-sig" if place == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    raise not_text(where, f"byte {error.start + 1}") from error
+                if decoded.strip():
+                    yield Record(where, place, _object(decoded, where, fields))
+    except OSError as error:
+        cant_read(str(path), error)

@@ -1,0 +1,98 @@
+"""Every format that can be imported, and which of them a file is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.store.importers.base import HEAD, Format
+from distrivote.store.tables import cant_read, is_run
+
+# More special ones first: a plain table is what nothing else is.
+_MODULES = (
+    "deepconf",
+    "inspect_logs",
+    "lm_eval",
+    "vllm_dumps",
+    "openai_files",
+    "nemo_skills",
+    "search_and_learn",
+    "self_certainty",
+    "plain",
+)
+
+
+def formats() -> tuple[Format, ...]:
+    """Return every format, in the order in which a file is compared with them."""
+    found: list[Format] = []
+    for name in _MODULES:
+        module = import_module(f"distrivote.store.importers.{name}")
+        found += [value for value in vars(module).values() if isinstance(value, Format)]
+    return tuple(found)
+
+
+class Source(NamedTuple):
+    """A file and how it is read."""
+
+    path: Path
+    format: Format
+
+
+def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]:
+    """Return the files of these paths with their formats; folders stand for what is in them.
+
+    In a folder, a file that is of no known format is left out, since others may lie there; a file that
+    is named must be of one.
+    """
+    known = formats()
+    if name is not None and name not in {each.name for each in known}:
+        raise UnknownNameError("format", name, [each.name for each in known])
+    found = []
+    for given in paths:
+        path = Path(given)
+        if is_run(given):
+            raise InputError(f"{given} is a run already: distrivote vote and show read it as it is")
+        if not path.is_dir():
+            found.append(Source(path, _format_of(path, known, name)))
+            continue
+        inside = [
+            Source(file, kind) for file in _files(path) if (kind := _detected(file, known, name)) is not None
+        ]
+        if not inside:
+            raise InputError(f"{given} holds no file of a known format: name one with --format")
+        found += inside
+    return tuple(found)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    yield from sorted(files, key=lambda path: _natural(str(path)))
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """Return a key that sorts file 2 before file 10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
+
+
+def _format_of(path: Path, known: Sequence[Format], name: str | None) -> Format:
+    found = _detected(path, known, name)
+    if found is None and name is not None:
+        # The name of a file may be anything: who says what it is will know.
+        found = next(each for each in known if each.name == name)
+    if found is None:
+        names = ", ".join(each.name for each in known)
+        raise InputError(f"{path} is of no known format ({names}): say which it is with --format")
+    return found
+
+
+def _detected(path: Path, known: Sequence[Format], name: str | None) -> Format | None:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+    except (OSError, ValueError) as error:
+        cant_read(str(path), error)
+    return next((each for each in known if name in (None, each.name) and each.is_one(path, head)), None)

@@ -1,0 +1,166 @@
+"""Other people's files -> a run.
+
+The run is made beside its name and gets it when it is whole, so that an import that fails or is killed
+leaves nothing that looks like a run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from distrivote.errors import InputError
+from distrivote.store.importers.base import Reading
+from distrivote.store.importers.registry import Source
+from distrivote.store.manifest import Manifest
+from distrivote.store.run_rows import Keep, Row
+from distrivote.store.run_writer import RunWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came in."""
+
+    n_files: int
+    n_questions: int
+    n_trajectories: int
+    n_answered: int
+    n_confident: int
+    """How many of the answered trajectories have a confidence."""
+
+    n_true: int
+    """How many trajectories come with the right answer or say whether they are right."""
+
+    formats: Mapping[str, int]
+    """How many files of each format."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a careful reader should know, a sentence each."""
+        notes = []
+        if not self.n_answered:
+            notes.append("no trajectory has an answer: choose how answers are found with --extract")
+        elif not self.n_confident:
+            notes.append("there are no confidences: majority voting (sc) works, the other methods need them")
+        elif self.n_confident < self.n_answered:
+            n = self.n_answered - self.n_confident
+            notes.append(f"{n:,} of {self.n_answered:,} answered trajectories have no confidence")
+        if not self.n_true:
+            notes.append("there are no right answers: votes work, accuracies are not known")
+        return tuple(notes)
+
+
+def import_files(
+    files: Sequence[Source],
+    run: str | Path,
+    *,
+    reading: Reading = Reading(),  # noqa: B008
+    keep: Keep = Keep(),  # noqa: B008
+    model: str = "",
+    question_pattern: str | None = None,
+    truths: Mapping[str, str] | None = None,
+    watch: Callable[[int, int], None] | None = None,
+) -> Imported:
+    """Read files and write them as a new run.
+
+    Args:
+        files: What to read, from `sources`.
+        run: A folder that does not exist yet.
+        reading: How trajectories are read where the files leave it open.
+        keep: What is stored besides measures and steps.
+        model: The name of the model, for the manifest.
+        question_pattern: Finds the question's id in the id that a file gives: its first group, or all.
+        truths: The right answer of each question, where the files do not say it.
+        watch: Called with the bytes read and the trajectories so far.
+    """
+    target = Path(run)
+    if target.exists():
+        raise InputError(f"{run} is there already: name a new folder for the run")
+    find_question = _finder(question_pattern)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    gathered = _Gathered(truths or {})
+    kinds = Counter(source.format.name for source in files)
+    manifest = Manifest(
+        engine="import",
+        model=model,
+        template="",
+        benchmark=" + ".join(kinds),
+        sampling={},
+        budget=0,
+    )
+    try:
+        with RunWriter(beside, manifest, keep=keep, max_wait=3600) as writer:
+            n_bytes = 0
+            for path, kind in files:
+                for row in kind.read(path, reading):
+                    writer.add(gathered.numbered(row, find_question(row.question_id)))
+                    if watch is not None and gathered.n_trajectories % 64 == 0:
+                        watch(n_bytes, gathered.n_trajectories)
+                n_bytes += path.stat().st_size
+        if not gathered.n_trajectories:
+            raise InputError(f"{files[0].path} holds no trajectory: nothing was imported")
+        manifest = dataclasses.replace(manifest, budget=max(gathered.samples.values()))
+        manifest.save(beside)
+        beside.rename(target)
+    except OSError as error:
+        raise InputError(
+            f"can't import into {run} ({error.strerror or error}): check the folder and its space"
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return gathered.summary(kinds)
+
+
+def _finder(pattern: str | None) -> Callable[[str], str]:
+    if pattern is None:
+        return lambda given: given
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise InputError(f"the question pattern {pattern!r} is not a regular expression: {error}") from error
+
+    def find(given: str) -> str:
+        match = compiled.search(given)
+        if match is None or not match.group(1 if compiled.groups else 0):
+            raise InputError(f"the question pattern {pattern!r} finds nothing in {given!r}: change it")
+        return str(match.group(1 if compiled.groups else 0))
+
+    return find
+
+
+class _Gathered:
+    """Numbers the samples of each question and counts."""
+
+    def __init__(self, truths: Mapping[str, str]) -> None:
+        self._truths = truths
+        self.samples: Counter[str] = Counter()
+        self.n_trajectories = self.n_answered = self.n_confident = self.n_true = 0
+
+    def numbered(self, row: Row, question_id: str) -> Row:
+        truth = row.ground_truth if row.ground_truth is not None else self._truths.get(question_id)
+        numbered = dataclasses.replace(
+            row, question_id=question_id, sample=self.samples[question_id], ground_truth=truth
+        )
+        self.samples[question_id] += 1
+        self.n_trajectories += 1
+        self.n_answered += row.answer is not None
+        self.n_confident += row.answer is not None and row.confidence == row.confidence
+        self.n_true += truth is not None or row.correct is not None
+        return numbered
+
+    def summary(self, kinds: Mapping[str, int]) -> Imported:
+        return Imported(
+            sum(kinds.values()),
+            len(self.samples),
+            self.n_trajectories,
+            self.n_answered,
+            self.n_confident,
+            self.n_true,
+            dict(kinds),
+        )
