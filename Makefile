@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo test test-model check bench lock clean
+.PHONY: demo test test-model test-integrations check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -11,10 +11,13 @@ demo: $(VENV)/run  ## a real model on this machine is asked 32 times, and a vote
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
 
 test: check  ## what CI runs: the checks and all fast tests
-	$(BIN)/python -m pytest -m "not model"
+	$(BIN)/python -m pytest -m "not model and not integrations and not vllm"
 
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
+
+test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, pandas, datasets, in a place of their own
+	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py
 
 check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/ruff check .
@@ -32,6 +35,7 @@ lock: $(VENV)/dev  ## pin the newest versions again
 	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --upgrade $(LOCK) -o requirements/run.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --upgrade $(LOCK) \
 		-c requirements/run.txt -o requirements/dev.txt
+	$(BIN)/uv pip compile pyproject.toml requirements/eval.in --upgrade $(LOCK) -o requirements/eval.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 $(VENV)/python-ready:
@@ -49,6 +53,13 @@ $(VENV)/run: $(VENV)/python-ready requirements/run.txt pyproject.toml
 $(VENV)/dev: $(VENV)/run requirements/dev.txt
 	@echo "setting up what the checks need ..."
 	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+build/eval/ready: requirements/eval.txt pyproject.toml
+	@echo "setting up build/eval ..."
+	@$(PYTHON) -m venv build/eval
+	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r requirements/eval.txt
+	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --no-deps --editable .
 	@touch $@
 
 clean:

@@ -25,6 +25,7 @@ LAYERS = [
     {"engines"},
     {"voting"},
     {"ballots"},
+    {"integrations"},
     {"solve"},
     {"solve_async"},
     {"store"},
@@ -36,7 +37,7 @@ LAYERS = [
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
-EDGE = {"engines", "solve_async", "store", "benchmarks", "report", "cli", "__main__"}
+EDGE = {"engines", "integrations", "solve_async", "store", "benchmarks", "report", "cli", "__main__"}
 EDGE_FILES = {"answers/mathverify.py", "answers/mathprocess.py", "answers/mathworker.py"}
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",
@@ -44,7 +45,7 @@ WORLDLY = {
 }  # fmt: skip
 
 HEAVY = {
-    "torch", "vllm", "llama_cpp", "numba", "pandas", "sklearn", "matplotlib", "altair", "fastapi",
+    "torch", "transformers", "vllm", "llama_cpp", "httpx", "numba", "pandas", "sklearn", "matplotlib", "altair", "fastapi",
     "pyarrow", "polars", "duckdb", "rich", "typer", "sympy", "math_verify",
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import distrivote
+from distrivote import MissingPackageError
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -73,5 +74,12 @@ def test_links_between_pages_lead_somewhere() -> None:
     "name", [module.name for module in pkgutil.walk_packages(distrivote.__path__, "distrivote.")]
 )
 def test_examples_in_docstrings_hold(name: str) -> None:
-    if not name.endswith("__main__"):
-        assert doctest.testmod(importlib.import_module(name)).failed == 0
+    if name.endswith("__main__"):
+        return
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        if not (isinstance(error, MissingPackageError) or error.name in ("torch", "vllm")):
+            raise
+        pytest.skip("its package is not installed; make test-integrations or test-vllm has it")
+    assert doctest.testmod(module).failed == 0

@@ -19,6 +19,7 @@ from distrivote.store.runs import Run
 pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
 
 SMALL = ["arithmetic", "--size", "3", "--budget", "3", "--max-tokens", "24", "--seed", "5"]
+LONGER = ["arithmetic", "--size", "6", "--budget", "3", "--max-tokens", "40", "--seed", "6"]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -33,26 +34,78 @@ def stored(path: Path) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-@pytest.mark.model
-@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise on Windows")
-def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = [*SMALL, "--slots", "1", "--threads", "1"]
-    assert run(capsys, "generate", *options, "-o", str(tmp_path / "whole"))[0] == 0
-    command = [sys.executable, "-m", "distrivote", "generate", *options, "-o", str(tmp_path / "killed")]
-    rng, seen = random.Random(3), []
-    for _ in range(4):
+def killed_again_and_again(options: list[str], path: Path, n_kills: int) -> None:
+    """Begin a run, kill it at a random moment and begin again; what was stored must stay."""
+    command = [sys.executable, "-m", "distrivote", "generate", *options, "-o", str(path)]
+    rng = random.Random(n_kills)
+    seen: list[tuple[object, ...]] = []
+    for _ in range(n_kills):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(1.0, 6.0))
+        time.sleep(rng.uniform(0.5, 4.0))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if (tmp_path / "killed" / "manifest.json").exists():
-            now = stored(tmp_path / "killed")
+        if (path / "manifest.json").exists():
+            now = stored(path)
             assert set(seen) <= set(now)
+            assert len({row[:2] for row in now}) == len(now)
             seen = now
+
+
+@pytest.mark.model
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise on Windows")
+def test_a_run_that_is_killed_twenty_times_ends_like_one_that_was_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*LONGER, "--slots", "1", "--threads", "1"]
+    assert run(capsys, "generate", *options, "-o", str(tmp_path / "whole"))[0] == 0
+    killed_again_and_again(options, tmp_path / "killed", 20)
     assert run(capsys, "generate", *options, "-o", str(tmp_path / "killed"))[0] == 0
     assert stored(tmp_path / "killed") == stored(tmp_path / "whole")
+
+
+@pytest.mark.model
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise on Windows")
+def test_with_several_slots_nothing_that_was_stored_is_lost_or_doubled_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*LONGER, "--slots", "4"]
+    killed_again_and_again(options, tmp_path / "run", 4)
+    assert run(capsys, "generate", *options, "-o", str(tmp_path / "run"))[0] == 0
+    assert len(stored(tmp_path / "run")) == 6 * 3
+
+
+@pytest.mark.model
+def test_two_processes_on_one_run_end_with_every_sample_once(tmp_path: Path) -> None:
+    options = [*LONGER, "--slots", "2", "--threads", "1", "-o", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "distrivote", "generate", *options]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    for process in both:
+        process.communicate()
+    assert [process.returncode for process in both] == [0, 0]
+    rows = stored(tmp_path / "run")
+    assert len(rows) == len({row[:2] for row in rows}) == 6 * 3
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_a_damaged_part_is_named_and_its_samples_are_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    options = [*SMALL, "--slots", "1", "--threads", "1", "-o", str(tmp_path / "run")]
+    assert run(capsys, "generate", *options)[0] == 0
+    whole = stored(tmp_path / "run")
+    part = max((tmp_path / "run" / "parts").glob("*.parquet"), key=lambda path: path.stat().st_size)
+    content = bytearray(part.read_bytes())
+    if damage == "cut":
+        del content[len(content) // 2 :]
+    else:
+        content[len(content) // 3] ^= 1
+    part.write_bytes(content)
+    code, out, err = run(capsys, "generate", *options)
+    assert code == 0
+    assert part.name in err
+    assert "trajectories added" in out
+    assert stored(tmp_path / "run") == whole
 
 
 @pytest.mark.model

@@ -8,6 +8,8 @@ import pytest
 
 from distrivote.engines.llamacpp import LlamaCppEngine
 
+pytest.register_assert_rewrite("engines.contract")
+
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[LlamaCppEngine]:

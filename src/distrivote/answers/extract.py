@@ -95,7 +95,7 @@ def number(text: str) -> Extraction | None:
 
 
 def auto(text: str) -> Extraction | None:
-    """Return what the text marks or states as its answer: boxed, "answer is", or one short line.
+    """Return what the text marks or states as its answer: boxed, "answer is", "####", or one short line.
 
     >>> auto("Let me see.\\n\\nThe answer is 42.").answer
     '42'
@@ -118,8 +118,9 @@ _LETTER = r"[\s*_$({\[]*+(?:\\(?:text|textbf|mathbf|mathrm)\s*+\{)?[\s*(\[]*+(%s
 _OPTION = re.compile(_LETTER % "[A-E]")
 _BOXED_OPTION = re.compile(_LETTER % "[A-Ea-e]")
 _STATEMENT = re.compile(
-    r"\b(?:answer|correct (?:option|choice))[\s*_]*+(?:is\b|:|=)[\s:*_]*+(?:(?:option|choice)\s++)?",
-    re.IGNORECASE,
+    r"\b(?:answer|correct (?:option|choice))[\s*_]*+(?:is\b|:|=)[\s:*_]*+(?:(?:option|choice)\s++)?"
+    r"|^####[ \t]++",  # as GSM8K marks it
+    re.IGNORECASE | re.MULTILINE,
 )
 _STATED_LETTER = re.compile(r"[\s*_$({\[]*+([A-E])(?![A-Za-z0-9'’])")
 _OPTION_LINE = re.compile(r"[\W_]*+([A-E])(?:[).:][*_]*+(?:\s.*)?|[\W_]*+)")

@@ -95,7 +95,7 @@ def import_files(
         budget=0,
     )
     try:
-        with RunWriter(beside, manifest, keep=keep, max_wait=3600) as writer:
+        with RunWriter(beside, manifest, keep=keep, max_wait=None) as writer:
             n_bytes = 0
             for path, kind in files:
                 for row in kind.read(path, reading):

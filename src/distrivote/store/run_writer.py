@@ -1,7 +1,8 @@
 """Adding trajectories to a run.
 
 What `flush` has returned from stays, whatever happens to the process. Rows are flushed by themselves when
-there are many or when the oldest has waited some seconds. A writer merges its own small parts, so that a
+there are many or when the oldest has waited: a hundred times as long as a flush takes, which is a second
+or so, and five at most. A writer merges its own small parts, so that a
 run of days does not end in many thousand files.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +28,11 @@ from distrivote.store.schema import SCHEMA
 
 MAX_ROWS = 256
 MAX_WAIT = 5.0
+MIN_WAIT = 0.1
 """In seconds."""
+
+WAIT_PER_FLUSH = 100
+"""How much longer than a flush took, so that storing takes at most about 1% of the time."""
 
 MAX_CHARACTERS = 64_000_000
 N_MERGED = 32
@@ -37,7 +43,8 @@ SMALL_PART = 1 << 20
 class RunWriter:
     """Adds trajectories to a run, which it makes if there is none; several may share one run.
 
-    Damaged parts are set aside, and their trajectories count as not done.
+    Damaged parts are set aside, and their trajectories count as not done. With `max_wait` None nothing
+    is flushed for having waited.
     """
 
     def __init__(
@@ -47,7 +54,7 @@ class RunWriter:
         *,
         keep: Keep = Keep(),  # noqa: B008
         max_rows: int = MAX_ROWS,
-        max_wait: float = MAX_WAIT,
+        max_wait: float | None = MAX_WAIT,
     ) -> None:
         self.path, self.keep = Path(path), keep
         self.manifest = _entered(self.path, manifest)
@@ -56,6 +63,7 @@ class RunWriter:
         self.notes = aside_notes(listing)
         self._done = Run(self.path, self.manifest, listing).done()
         self._max_rows, self._max_wait = max_rows, max_wait
+        self._wait = MIN_WAIT
         self._writer, self._number = secrets.token_hex(6), 0
         self._rows: list[Row] = []
         self._n_characters = 0
@@ -84,8 +92,8 @@ class RunWriter:
             self._n_characters += len(row.text or "")
             if len(self._rows) >= self._max_rows or self._n_characters >= MAX_CHARACTERS:
                 self.flush()
-            elif self._timer is None:
-                self._timer = threading.Timer(self._max_wait, self._flush_late)
+            elif self._timer is None and self._max_wait is not None:
+                self._timer = threading.Timer(min(self._wait, self._max_wait), self._flush_late)
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -97,7 +105,10 @@ class RunWriter:
                 self._timer = None
             if not self._rows:
                 return
+            begun = time.perf_counter()
             part = self._write(table_of(self._rows, self.keep))
+            taken = time.perf_counter() - begun
+            self._wait = max(WAIT_PER_FLUSH * taken, MIN_WAIT)
             self._rows, self._n_characters, self._failure = [], 0, None
             if part.n_bytes < SMALL_PART:
                 self._small.append(part)

@@ -1,0 +1,54 @@
+"""One reply of an evaluation in progress -> how sure the model was of it.
+
+One odd reply must not end an evaluation: what can't be measured has no confidence, and a note says why.
+The settings are checked by whoever takes them from the user, before the first reply.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from distrivote.answers.extract import OwnExtractor
+from distrivote.ballots import ballot_of
+from distrivote.confidence import DEFAULT_K, entries_given
+from distrivote.engines.responses import trajectories_from_openai
+from distrivote.errors import InputError
+
+
+class ReplyConfidence(NamedTuple):
+    """How sure the model was of one reply."""
+
+    value: float | None
+    """None if there is nothing to measure."""
+
+    k: int
+    """How many of the most probable tokens it rests on: values for different k do not compare."""
+
+    notes: tuple[str, ...]
+
+
+def reply_confidence(
+    choice: Any,
+    *,
+    extract: str | re.Pattern[str] | OwnExtractor = "auto",
+    measure: str = "answer-step",
+    k: int = DEFAULT_K,
+) -> ReplyConfidence:
+    """Return the confidence of a choice in OpenAI's form, a dict or an object.
+
+    >>> top = [{"token": "4", "logprob": -0.1}, {"token": "5", "logprob": -2.3}]
+    >>> logprobs = {"content": [{"token": "4", "logprob": -0.1, "top_logprobs": top}]}
+    >>> reply_confidence({"message": {"content": "4"}, "logprobs": logprobs})[:2]
+    (1.2, 2)
+    >>> reply_confidence({"message": {"content": "4"}}).value is None
+    True
+    """
+    try:
+        (trajectory,) = trajectories_from_openai({"choices": [choice]})
+        ballot = ballot_of([trajectory], extract=extract, measure=measure, k=k)
+    except InputError as error:
+        return ReplyConfidence(None, 0, (str(error),))
+    value = float(ballot.confidences[0])
+    used = min(entries_given(trajectory.top_logprobs), k)
+    return ReplyConfidence(None if value != value else value, used, ballot.notes)
