@@ -17,7 +17,7 @@ test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
 
 test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, pandas, datasets, in a place of their own
-	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py
+	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/test_generate_ray.py
 
 check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/ruff check .
@@ -29,13 +29,14 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/voting.py
 	$(BIN)/python bench/embedded.py
 	$(BIN)/python bench/store.py
+	$(BIN)/python bench/engines.py
 
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv
 	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --upgrade $(LOCK) -o requirements/run.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --upgrade $(LOCK) \
 		-c requirements/run.txt -o requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml requirements/eval.in --upgrade $(LOCK) -o requirements/eval.txt
+	$(BIN)/uv pip compile pyproject.toml requirements/eval.in --extra embedded --upgrade $(LOCK) -o requirements/eval.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 $(VENV)/python-ready:
@@ -58,7 +59,9 @@ $(VENV)/dev: $(VENV)/run requirements/dev.txt
 build/eval/ready: requirements/eval.txt pyproject.toml
 	@echo "setting up build/eval ..."
 	@$(PYTHON) -m venv build/eval
-	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r requirements/eval.txt
+	@# pip takes a package with and without extras for two when it checks hashes; uv does not.
+	@build/eval/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
+	@build/eval/bin/uv pip install -q --python build/eval/bin/python --require-hashes -r requirements/eval.txt
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --no-deps --editable .
 	@touch $@
 

@@ -31,13 +31,24 @@ LAYERS = [
     {"store"},
     {"benchmarks"},
     {"generate"},
+    {"generate_ray"},
     {"report"},
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
-EDGE = {"engines", "integrations", "solve_async", "store", "benchmarks", "report", "cli", "__main__"}
+EDGE = {
+    "engines",
+    "integrations",
+    "solve_async",
+    "store",
+    "benchmarks",
+    "generate_ray",
+    "report",
+    "cli",
+    "__main__",
+}
 EDGE_FILES = {"answers/mathverify.py", "answers/mathprocess.py", "answers/mathworker.py"}
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",
@@ -45,7 +56,7 @@ WORLDLY = {
 }  # fmt: skip
 
 HEAVY = {
-    "torch", "transformers", "vllm", "llama_cpp", "httpx", "numba", "pandas", "sklearn", "matplotlib", "altair", "fastapi",
+    "torch", "transformers", "vllm", "llama_cpp", "httpx", "ray", "numba", "pandas", "sklearn", "matplotlib", "altair", "fastapi",
     "pyarrow", "polars", "duckdb", "rich", "typer", "sympy", "math_verify",
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from distrivote.confidence import MEASURES, measure_named, token_confidence
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.trajectory import Trajectory
+from distrivote.trajectory import Insertion, Interventions, Trajectory
 from strategies import LAW
 
 NAN, INF = math.nan, math.inf
@@ -189,3 +190,11 @@ def test_groups_agree_with_their_twin(reply: Trajectory, size: int) -> None:
     assert value(f"bottom-groups:{size}", reply) == pytest.approx(sum(means[:n_bottom]) / n_bottom)
     tail = confidences[-size:]
     assert value(f"tail:{size}", reply) == pytest.approx(sum(tail) / len(tail))
+
+
+def test_injected_tokens_without_log_probabilities_are_not_lost_ones() -> None:
+    top = np.log([[0.6, 0.3], [np.nan, np.nan], [0.5, 0.4]])
+    record = Interventions((Insertion(1, 1),))
+    steered = Trajectory("a wait b", ("a", " wait", " b"), top, top[:, 0], interventions=record)
+    assert measure_named("mean").of(steered).notes == ()
+    assert measure_named("mean").of(replace(steered, interventions=None)).notes != ()

@@ -19,8 +19,8 @@ from distrivote.engines.sampling import TokenSampler
 from distrivote.errors import InputError
 from distrivote.problem import Message, Problem
 from distrivote.selfstepconf import BudgetForcing, Controller, ControllerStream, Injection, SelfStepConf
-from distrivote.splitting import WindowSplitter
 from distrivote.trajectory import Interventions, Trajectory
+from engines.contract import EngineContract
 
 pytestmark = pytest.mark.model
 
@@ -38,6 +38,15 @@ def sample(
 
 def texts(trajectories: Sequence[Trajectory]) -> list[str]:
     return [trajectory.text for trajectory in trajectories]
+
+
+class TestContract(EngineContract):
+    """The common suite. Alone and in a batch the last bits of the logits differ."""
+
+    question = (Message("user", "What is 2 + 2?"),)
+    deterministic = False
+    ending = SamplingParams(max_tokens=40, seed=1)
+    close_to = 0.1
 
 
 @pytest.fixture(scope="module")
@@ -109,24 +118,6 @@ def _while_equal(one: Sequence[str], other: Sequence[str]) -> list[str]:
     return list(one[:n])
 
 
-def test_the_same_seed_gives_the_same_trajectories_and_another_one_others(engine: LlamaCppEngine) -> None:
-    first = sample(engine, 4, SHORT)
-    assert texts(first) == texts(sample(engine, 4, SHORT))
-    assert texts(first) != texts(sample(engine, 4, replace(SHORT, seed=4)))
-    assert len(set(texts(first))) > 1
-
-
-def test_a_trajectory_holds_together(engine: LlamaCppEngine) -> None:
-    for trajectory in sample(engine, 4, SHORT, SelfStepConf()):
-        assert "".join(trajectory.tokens) == trajectory.text
-        assert trajectory.top_logprobs.shape == (trajectory.n_tokens, 20)
-        assert (np.diff(trajectory.top_logprobs, axis=1) <= 0).all()
-        assert (np.exp(trajectory.top_logprobs).sum(axis=1) <= 1 + 1e-5).all()
-        assert (trajectory.logprobs <= 1e-5).all()
-        assert trajectory.finish_reason in ("stop", "length")
-        assert trajectory.n_tokens <= SHORT.max_tokens
-
-
 def test_forty_trajectories_run_in_eight_slots(engine: LlamaCppEngine) -> None:
     seen: list[Progress] = []
     params = replace(SHORT, max_tokens=6)
@@ -188,34 +179,6 @@ def test_exactly_the_injected_text_comes_next(
     assert nudged.text.startswith("".join(plain.tokens[: 3 - take_back]) + text)
 
 
-def test_a_step_that_drops_is_followed_by_the_reflection(engine: LlamaCppEngine) -> None:
-    # With delta far above 1 every step that is less sure than the one before counts as a drop.
-    controller = SelfStepConf(delta=100.0, reflection=" wait, let me check", split=WindowSplitter(4))
-    found = sample(engine, 4, replace(SHORT, max_tokens=40), controller)
-    records = [trajectory.interventions for trajectory in found]
-    assert sum(record.n_reflections for record in records if record) > 0
-    for trajectory, record in zip(found, records, strict=True):
-        assert record is not None
-        for insertion in record.insertions:
-            injected = trajectory.tokens[insertion.start : insertion.start + insertion.n_tokens]
-            assert controller.reflection.startswith("".join(injected))
-            if insertion.start + insertion.n_tokens < trajectory.n_tokens:
-                assert "".join(injected) == controller.reflection
-
-
-def test_an_injected_position_keeps_the_models_own_distribution(
-    engine: LlamaCppEngine, plain: Trajectory
-) -> None:
-    nudged = sample(engine, 1, replace(GREEDY, max_tokens=6), InjectOnce(" wait"))[0]
-    # Behind the third token both have read the same text, so the model says the same there.
-    np.testing.assert_allclose(nudged.top_logprobs[:4], plain.top_logprobs[:4], atol=0.05)
-
-
-@pytest.mark.parametrize("params", [GREEDY, SHORT])
-def test_delta_zero_is_plain_generation(engine: LlamaCppEngine, params: SamplingParams) -> None:
-    assert texts(sample(engine, 2, params, SelfStepConf(delta=0.0))) == texts(sample(engine, 2, params))
-
-
 def test_the_guard_turns_an_end_without_an_answer_down(engine: LlamaCppEngine, plain: Trajectory) -> None:
     controller = SelfStepConf(delta=0.0, guard=True, reflection=" wait")
     found = list(engine.sample(QUESTION, 1, GREEDY, controller, answered=lambda _: False))
@@ -226,21 +189,6 @@ def test_the_guard_turns_an_end_without_an_answer_down(engine: LlamaCppEngine, p
 def test_budget_forcing_closes_the_thinking(engine: LlamaCppEngine) -> None:
     found = sample(engine, 1, replace(GREEDY, max_tokens=12), BudgetForcing(max_tokens=5))[0]
     assert "".join(found.tokens[5:]).startswith("</think>")
-
-
-def test_a_stop_string_ends_the_text_before_it(engine: LlamaCppEngine, plain: Trajectory) -> None:
-    word = plain.text.split()[2]
-    found = sample(engine, 1, replace(GREEDY, stop=(word,)), SelfStepConf())[0]
-    assert found.interventions is not None
-    assert found.interventions.step_ends[-1] == found.n_tokens
-    assert found.text == plain.text[: plain.text.index(word)]
-    assert "".join(found.tokens) == found.text
-    assert found.finish_reason == "stop"
-
-
-def test_a_token_limit_ends_a_trajectory(engine: LlamaCppEngine) -> None:
-    found = sample(engine, 1, replace(GREEDY, max_tokens=3))[0]
-    assert (found.n_tokens, found.finish_reason) == (3, "length")
 
 
 def test_a_prompt_longer_than_the_context_is_an_error(engine: LlamaCppEngine) -> None:

@@ -1,41 +1,48 @@
-"""`distrivote ask`: one question to a model in this process, N times, and a vote at the end."""
+"""`distrivote ask`: one question to a model, N times, and a vote at the end."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.options import (
     Alpha,
+    ApiKey,
+    BaseUrl,
     Delta,
+    EngineName,
     Json,
     MaxTokens,
     Method,
     MinP,
     Model,
+    Option,
+    Parallel,
     Reflection,
     Seed,
     Slots,
     Split,
     Ssc,
     Temperature,
+    Thinking,
     Threads,
     TopK,
     TopP,
     controller_of,
+    engine_of,
 )
-from distrivote.errors import InputError
+from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from distrivote.answers.mathverify import MathEqual
     from distrivote.engines.base import SamplingParams
-    from distrivote.engines.llamacpp import LlamaCppEngine
+    from distrivote.engines.opening import EngineChoice
     from distrivote.problem import Problem
     from distrivote.selfstepconf import SelfStepConf
     from distrivote.solve import Solution
@@ -45,7 +52,10 @@ def ask(
     question: Annotated[
         str, typer.Argument(metavar="QUESTION", help="What to ask, or - to read it from standard input.")
     ],
-    model: Model = "smollm2-135m",
+    model: Model = None,
+    engine: EngineName = None,
+    base_url: BaseUrl = None,
+    api_key: ApiKey = None,
     budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
     method: Method = "dis-gmm",
     ssc: Ssc = True,
@@ -57,7 +67,8 @@ def ask(
     top_p: TopP = 0.95,
     top_k: TopK = 0,
     min_p: MinP = 0.0,
-    max_tokens: MaxTokens = 256,
+    max_tokens: MaxTokens = None,
+    thinking: Thinking = None,
     seed: Seed = 0,
     template: Annotated[
         str | None,
@@ -67,8 +78,10 @@ def ask(
             " model), or a file that holds {question}.",
         ),
     ] = None,
-    slots: Slots = 32,
+    slots: Slots = None,
     threads: Threads = None,
+    parallel: Parallel = None,
+    option: Option = None,
     show: Annotated[
         bool, typer.Option("--show", help="Also print the best trajectory, step by step.")
     ] = False,
@@ -76,7 +89,8 @@ def ask(
 ) -> None:
     """Ask a language model the same question N times and vote.
 
-    The built-in model is small and often wrong: it is there to show how it works. Ctrl-C stops the
+    Without --base-url or --engine a model runs in this process. The built-in one is small and often
+    wrong: it is there to show how it works. Ctrl-C stops the
     sampling and votes on what is finished. In a pipe the answer alone is printed.
     """
     from distrivote.engines.base import SamplingParams
@@ -86,26 +100,42 @@ def ask(
     check_budget(budget)
     pipeline = parse_method(method)
     controller = controller_of(ssc, alpha, delta, reflection, split)
-    params = SamplingParams(temperature, top_p, top_k, min_p, max_tokens, seed=seed)
-    problem = _problem(question, template, model)
-    solution, seconds, stopped = _solve(
-        problem, model, budget, pipeline.name, controller, params, slots, threads, as_json
+    choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
+    params = SamplingParams(
+        *(temperature, top_p, top_k, min_p, max_tokens or choice.default_max_tokens),
+        seed=seed,
+        thinking=thinking,
     )
+    problem = _problem(question, template, choice.default_template)
+    asked = _solve(problem, choice, budget, pipeline.name, controller, params, as_json)
+    solution = asked.solution
     if as_json:
-        _print_json(solution, controller, model, seconds, stopped)
+        _print_json(asked, controller)
     elif not sys.stdout.isatty():
         print("" if solution.answer is None else solution.answer)
     else:
-        _print(solution, controller, model, budget, seconds, show)
+        _print(asked, controller, show)
     if solution.answer is None:
         print("distrivote: no trajectory gave an answer", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def _problem(question: str, template: str | None, model: str) -> Problem:
+class _Asked(NamedTuple):
+    """What came of it."""
+
+    solution: Solution
+    model: str
+    headline: str
+    seconds: float
+    """How long the sampling took."""
+
+    stopped: bool
+    """Whether the user ended it early."""
+
+
+def _problem(question: str, template: str | None, usual: str) -> Problem:
     from pathlib import Path
 
-    from distrivote.engines.model_files import BUILT_IN
     from distrivote.problem import TEMPLATES, Problem
 
     if question == "-":
@@ -113,7 +143,7 @@ def _problem(question: str, template: str | None, model: str) -> Problem:
     if not question.strip():
         raise InputError("the question is empty: ask something")
     if template is None:
-        template = "worked" if model == BUILT_IN else "math"
+        template = usual
     elif template not in TEMPLATES and Path(template).is_file():
         text = Path(template).read_text(errors="replace")
         if "{question}" not in text:
@@ -124,26 +154,24 @@ def _problem(question: str, template: str | None, model: str) -> Problem:
 
 def _solve(
     problem: Problem,
-    model: str,
+    choice: EngineChoice,
     budget: int,
     method: str,
     controller: SelfStepConf | None,
     params: SamplingParams,
-    slots: int,
-    threads: int | None,
     quiet: bool,
-) -> tuple[Solution, float, bool]:
-    """Return the solution, the seconds that sampling took, and whether it was stopped early."""
+) -> _Asked:
     from distrivote.answers.extract import extractor
     from distrivote.cli.live import Sampling
-    from distrivote.engines.llamacpp import LlamaCppEngine
+    from distrivote.engines.opening import open_engine
     from distrivote.solve import sample, solution_of
 
     console = open_console(sys.stderr)
     say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
-    engine: LlamaCppEngine = LlamaCppEngine(model, n_slots=slots, n_threads=threads, say=say)
+    engine = open_engine(choice, say=say, note=lambda text: print(f"note: {text}", file=sys.stderr))
+    headline = _headline(f"{engine.model}, {engine.name}", budget, method, controller)
     if console.is_terminal and not quiet:
-        console.print(_headline(engine.model, budget, method, controller), no_wrap=True, overflow="ellipsis")
+        console.print(headline, no_wrap=True, overflow="ellipsis")
     find = extractor(problem.extractor)
 
     def answer_in(text: str) -> str | None:
@@ -160,17 +188,20 @@ def _solve(
                     display.add(trajectory)
         except KeyboardInterrupt:
             stopped = True
-    seconds = display.seconds
+        except EngineError as error:
+            if not trajectories:
+                raise
+            print(f"note: {error}", file=sys.stderr)
     engine.close()
-    if stopped:
-        if not trajectories:
-            raise KeyboardInterrupt
-        print(f"stopped: voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
+    if stopped and not trajectories:
+        raise KeyboardInterrupt
+    if len(trajectories) < budget:
+        print(f"voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
     solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key)
     if equal is not None:
         for note in equal.notes:
             print(f"note: {note}", file=sys.stderr)
-    return solution, seconds, stopped
+    return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
 
 def _equality(problem: Problem) -> tuple[MathEqual | None, Callable[[str], Hashable] | None]:
@@ -193,7 +224,7 @@ def _silent(_text: str) -> None:
 def _headline(model: str, budget: int, method: str, controller: SelfStepConf | None) -> str:
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
     state = "off" if controller is None else "on"
-    return f"{model}, embedded · {budget} trajectories · {distri} · SelfStepConf {state}"
+    return f"{model} · {budget} trajectories · {distri} · SelfStepConf {state}"
 
 
 def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
@@ -213,26 +244,19 @@ def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
     return f"{reflections}, {lowest}"
 
 
-def _print(
-    solution: Solution,
-    controller: SelfStepConf | None,
-    model: str,
-    budget: int,
-    seconds: float,
-    show: bool,
-) -> None:
+def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
     from rich.padding import Padding
 
     from distrivote.report.explanation import explanation
     from distrivote.report.trajectory import trajectory_text
 
     console = open_console(sys.stdout)
-    tally = solution.tally
+    solution, seconds = asked.solution, asked.seconds
     # On a terminal the line stands above the progress already.
-    title = "" if sys.stderr.isatty() else _headline(model, budget, tally.method, controller)
+    title = "" if sys.stderr.isatty() else asked.headline
     if title:
         console.print()
-    console.print(explanation(title, solution.ballot, tally, console.width))
+    console.print(explanation(title, solution.ballot, solution.tally, console.width))
     rate = solution.n_tokens / seconds if seconds > 0 else 0.0
     facts = (
         f"SelfStepConf: {_watched(solution, controller)}",
@@ -249,23 +273,21 @@ def _print(
         console.print("  --show reads the best one · --json for programs", style="dim")
 
 
-def _print_json(
-    solution: Solution, controller: SelfStepConf | None, model: str, seconds: float, stopped: bool
-) -> None:
+def _print_json(asked: _Asked, controller: SelfStepConf | None) -> None:
     import json
 
     from distrivote.report.explanation import told
     from distrivote.report.printouts import tally_json
 
-    ballot = solution.ballot
+    solution, ballot = asked.solution, asked.solution.ballot
     document = {
         "question": solution.problem.question,
-        "model": model,
+        "model": asked.model,
         "answer": solution.answer,
-        "stopped": stopped,
+        "stopped": asked.stopped,
         "tally": tally_json(solution.tally, told(solution.tally)),
         "n_tokens": solution.n_tokens,
-        "seconds": round(seconds, 3),
+        "seconds": round(asked.seconds, 3),
         "ssc": _watched(solution, controller),
         "trajectories": [
             {
@@ -274,6 +296,7 @@ def _print_json(
                 "confidence": confidence if confidence == confidence else None,
                 "n_tokens": trajectory.n_tokens,
                 "finish_reason": trajectory.finish_reason,
+                "server": trajectory.server,
                 "n_reflections": trajectory.interventions.n_reflections if trajectory.interventions else 0,
                 "text": trajectory.text,
             }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,26 +11,42 @@ import typer
 from distrivote.cli.console import open_console
 from distrivote.cli.options import (
     Alpha,
+    ApiKey,
+    BaseUrl,
     Delta,
+    EngineName,
     Json,
     MaxTokens,
+    MinP,
     Model,
+    Option,
+    Parallel,
     Reflection,
     Seed,
     Slots,
     Split,
     Ssc,
     Temperature,
+    Thinking,
     Threads,
+    TopK,
     TopP,
     controller_of,
+    engine_of,
 )
+from distrivote.cli.run_display import RunDisplay
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
-    from distrivote.engines.base import Progress
-    from distrivote.generate import Made, Todo
+    from typing import Self
+
+    from distrivote.engines.base import Engine, SamplingParams
+    from distrivote.engines.opening import EngineChoice
+    from distrivote.generate import Todo
+    from distrivote.generate_ray import Cluster, Work
+    from distrivote.selfstepconf import SelfStepConf
     from distrivote.store.manifest import Manifest
+    from distrivote.store.run_writer import RunWriter
 
 
 def generate(
@@ -44,7 +59,10 @@ def generate(
         ),
     ],
     output: Annotated[str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run.")],
-    model: Model = "smollm2-135m",
+    model: Model = None,
+    engine: EngineName = None,
+    base_url: BaseUrl = None,
+    api_key: ApiKey = None,
     budget: Annotated[int, typer.Option(metavar="N", help="Trajectories per question.")] = 32,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first so many questions.")] = None,
     size: Annotated[
@@ -57,10 +75,27 @@ def generate(
     split: Split = "paragraph",
     temperature: Temperature = 0.6,
     top_p: TopP = 0.95,
-    max_tokens: MaxTokens = 256,
+    top_k: TopK = 0,
+    min_p: MinP = 0.0,
+    max_tokens: MaxTokens = None,
+    thinking: Thinking = None,
     seed: Seed = 0,
-    slots: Slots = 32,
+    slots: Slots = None,
     threads: Threads = None,
+    parallel: Parallel = None,
+    option: Option = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray",
+            metavar="[ADDRESS]",
+            help="Sample on a Ray cluster; without an address one is started on this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(metavar="N", help="Ray: at most so many engines.")] = 1,
+    worker_cpus: Annotated[float, typer.Option(metavar="X", help="Ray: processors of each engine.")] = 1.0,
+    worker_gpus: Annotated[float, typer.Option(metavar="X", help="Ray: GPUs of each engine.")] = 0.0,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
     token_confidences: Annotated[
         bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
@@ -90,6 +125,7 @@ def generate(
     from distrivote.benchmarks import load
     from distrivote.engines.base import SamplingParams
     from distrivote.generate import todo
+    from distrivote.generate_ray import Cluster, Work
     from distrivote.solve import check_budget
     from distrivote.store.manifest import Manifest
     from distrivote.store.run_rows import Keep
@@ -98,11 +134,20 @@ def generate(
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)
     controller = controller_of(ssc, alpha, delta, reflection, split)
-    params = SamplingParams(temperature, top_p, max_tokens=max_tokens, seed=seed)
+    choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
+    params = SamplingParams(
+        *(temperature, top_p, top_k, min_p, max_tokens or choice.default_max_tokens),
+        seed=seed,
+        thinking=thinking,
+    )
     loaded = load(benchmark, limit=limit, size=size)
+    if dry_run:
+        _plan(todo(loaded.problems, budget, _done(output)), params.max_tokens, price, as_json)
+        return
+    opened = _Opened(choice)
     manifest = Manifest.of(
-        engine="embedded",
-        model=model,
+        engine=choice.engine,
+        model=opened.model,
         template=loaded.problems[0].template,
         benchmark=f"{loaded.name}: {loaded.source}",
         params=params,
@@ -110,16 +155,17 @@ def generate(
         budget=budget,
         limit=limit,
     )
-    if dry_run:
-        done = _done(output)
-        _plan(todo(loaded.problems, budget, done), max_tokens, price, as_json)
-        return
     path = _free_name(output, manifest) if new else output
-    with RunWriter(path, manifest, keep=Keep(texts, token_confidences)) as writer:
+    with opened, RunWriter(path, manifest, keep=Keep(texts, token_confidences)) as writer:
         for note in writer.notes:
             print(f"note: {note}", file=sys.stderr)
         work = todo(loaded.problems, budget, writer.done())
-        summary = _run(work, writer, model, params, controller, slots, threads, max_tokens_total)
+        if ray is None:
+            summary = _run(work, writer, opened, params, controller, max_tokens_total)
+        else:
+            cluster = Cluster(ray, workers, worker_cpus, worker_gpus)
+            shared = Work(choice, path, manifest, writer.keep, params, controller)
+            summary = _run_on_ray(shared, work, cluster, max_tokens_total)
     summary |= {"run": path, "n_questions": len(loaded.problems), "budget": budget}
     if as_json:
         import json
@@ -130,6 +176,43 @@ def generate(
     if summary["stopped"]:
         print(f"go on with: distrivote {shlex.join(sys.argv[1:])}", file=sys.stderr)
         raise typer.Exit(130)
+
+
+class _Opened:
+    """The engine, opened when it is needed: a run that is complete needs none."""
+
+    def __init__(self, choice: EngineChoice) -> None:
+        self._choice = choice
+        self._engine: Engine | None = None
+
+    @property
+    def model(self) -> str:
+        """The model's name, which for a server that was not told one only the server knows."""
+        from distrivote.engines.model_files import BUILT_IN
+
+        if self._choice.model is None and self._choice.engine != "embedded":
+            return self.engine.model
+        return self._choice.model or BUILT_IN
+
+    @property
+    def engine(self) -> Engine:
+        if self._engine is None:
+            from distrivote.engines.opening import open_engine
+
+            on_screen = open_console(sys.stderr).is_terminal
+            self._engine = open_engine(
+                self._choice,
+                say=lambda text: print(text, file=sys.stderr) if on_screen else None,
+                note=lambda text: print(f"note: {text}", file=sys.stderr),
+            )
+        return self._engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._engine is not None:
+            self._engine.close()
 
 
 def _token_limit(n_tokens: int | None, cost: float | None, price: float | None) -> int | None:
@@ -184,103 +267,58 @@ def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json:
 
 def _run(
     work: tuple[Todo, ...],
-    writer: Any,
-    model: str,
-    params: Any,
-    controller: Any,
-    slots: int,
-    threads: int | None,
+    writer: RunWriter,
+    opened: _Opened,
+    params: SamplingParams,
+    controller: SelfStepConf | None,
     max_tokens_total: int | None,
 ) -> dict[str, Any]:
     """Sample and store; return what was done."""
-    from distrivote.engines.llamacpp import LlamaCppEngine
     from distrivote.generate import generate as make
 
-    screen = open_console(sys.stderr)
-    display = _Display(sum(len(item.samples) for item in work), len(work), screen.is_terminal)
+    n_todo, on_screen = sum(len(item.samples) for item in work), open_console(sys.stderr).is_terminal
     if not work:
-        return display.summary(stopped=False)
-    engine = LlamaCppEngine(model, n_slots=slots, n_threads=threads, say=display.say)
+        return RunDisplay(0, 0, on_screen).summary(stopped=False)
+    engine = opened.engine
+    display = RunDisplay(n_todo, len(work), on_screen)
     made = make(
         engine, work, writer, params, controller, max_tokens_total=max_tokens_total, watch=display.watch
     )
     stopped = False
     try:
         for item in made:
-            display.add(item)
+            record = item.trajectory.interventions
+            n_reflections = 0 if record is None else record.n_reflections
+            display.add(item.problem.id, item.trajectory.n_tokens, n_reflections, item.correct)
     except KeyboardInterrupt:
         stopped = True
     finally:
         made.close()
         display.clear()
-    engine.close()
     return display.summary(stopped)
 
 
-class _Display:
-    """A line on standard error, on a terminal only, and the counts behind it."""
+def _run_on_ray(
+    shared: Work, items: tuple[Todo, ...], cluster: Cluster, max_tokens_total: int | None
+) -> dict[str, Any]:
+    """Let a cluster sample and store; return what was done."""
+    from distrivote.generate_ray import generate_on_ray
 
-    def __init__(self, n_todo: int, n_questions: int, on: bool) -> None:
-        self._n_todo, self._n_questions, self._on = n_todo, n_questions, on
-        self._begun = self._shown = time.monotonic()
-        self._n_made = self._n_tokens = self._n_reflections = self._n_known = self._n_right = 0
-        self._questions: set[str] = set()
-        self._n_under_way = 0
-
-    def say(self, text: str) -> None:
-        if self._on:
-            print(text, file=sys.stderr)
-
-    def watch(self, progress: Progress) -> None:
-        self._n_under_way = progress.n_tokens
-        self._show()
-
-    def add(self, made: Made) -> None:
-        record = made.trajectory.interventions
-        self._n_made += 1
-        self._n_tokens += made.trajectory.n_tokens
-        self._n_reflections += record.n_reflections if record is not None else 0
-        self._questions.add(made.problem.id)
-        if made.correct is not None:
-            self._n_known += 1
-            self._n_right += made.correct
-        self._show()
-
-    def _show(self) -> None:
-        now = time.monotonic()
-        if not self._on or now - self._shown < 0.2:
-            return
-        self._shown = now
-        seconds = now - self._begun
-        parts = [
-            f"question {len(self._questions)}/{self._n_questions}",
-            f"{self._n_made:,}/{self._n_todo:,} trajectories",
-            f"{self._n_tokens / seconds:,.0f} tok/s",
-        ]
-        if 0 < self._n_made < self._n_todo:
-            left = int(seconds / self._n_made * (self._n_todo - self._n_made))
-            parts.append(f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left")
-        if self._n_known:
-            parts.append(f"{self._n_right / self._n_known:.1%} right")
-        parts.append(f"{self._n_reflections:,} reflections")
-        sys.stderr.write("\r" + " · ".join(parts) + "\x1b[K")
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._on:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def summary(self, stopped: bool) -> dict[str, Any]:
-        seconds = time.monotonic() - self._begun
-        return {
-            "n_trajectories": self._n_made,
-            "n_tokens": self._n_tokens,
-            "n_reflections": self._n_reflections,
-            "accuracy": self._n_right / self._n_known if self._n_known else None,
-            "seconds": round(seconds, 3),
-            "stopped": stopped,
-        }
+    n_todo, on_screen = sum(len(item.samples) for item in items), open_console(sys.stderr).is_terminal
+    display = RunDisplay(n_todo, len(items), on_screen)
+    stored = generate_on_ray(shared, items, cluster)
+    stopped = False
+    try:
+        for item in stored if items else ():
+            display.add(*item)
+            if max_tokens_total is not None and display.n_tokens >= max_tokens_total:
+                break
+    except KeyboardInterrupt:
+        stopped = True
+    finally:
+        stored.close()
+        display.clear()
+    return display.summary(stopped)
 
 
 def _tell(summary: dict[str, Any], n_todo: int) -> None:

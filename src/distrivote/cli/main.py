@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal without UTF-8 gets ? and not a crash
             stream.reconfigure(errors="replace")
     try:
-        app(args=argv, prog_name="distrivote")
+        app(args=_with_address(sys.argv[1:] if argv is None else argv), prog_name="distrivote")
     except DistrivoteError as error:
         from distrivote.report.text import visible
 
@@ -77,6 +77,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _with_address(argv: Sequence[str]) -> list[str]:
+    """Give `--ray` without an address one that means this machine; Typer knows no such option.
+
+    >>> _with_address(["generate", "x", "--ray", "-o", "run"])
+    ['generate', 'x', '--ray=local', '-o', 'run']
+    """
+    following = [*argv[1:], "-"]
+    return [
+        "--ray=local" if word == "--ray" and after.startswith("-") else word
+        for word, after in zip(argv, following, strict=True)
+    ]
 
 
 if __name__ == "__main__":

@@ -7,11 +7,52 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from distrivote.engines.opening import EngineChoice
     from distrivote.selfstepconf import SelfStepConf
 
 Model = Annotated[
-    str,
-    typer.Option(metavar="MODEL", help="A GGUF file, hf:ORG/REPO/FILE, or the built-in smollm2-135m."),
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="A GGUF file, hf:ORG/REPO/FILE or the built-in smollm2-135m; for a server the name of its model,"
+        " for vllm and transformers a folder or ORG/NAME.",
+        show_default=False,
+    ),
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="embedded, openai (any compatible server), vllm or transformers; openai if there is a"
+        " --base-url, else embedded.",
+        show_default=False,
+    ),
+]
+BaseUrl = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="URL", help="Of an OpenAI-compatible server; repeat it for several.", show_default=False
+    ),
+]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(metavar="KEY", help="Of the server; OPENAI_API_KEY if not said.", show_default=False),
+]
+Option = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An argument of the engine, such as tensor_parallel_size=2, device=cuda or n_parallel=256.",
+        show_default=False,
+    ),
+]
+Thinking = Annotated[
+    bool | None,
+    typer.Option("--thinking/--no-thinking", help="Switch a thinking model's thinking.", show_default=False),
 ]
 Method = Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="How to vote.")]
 Ssc = Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops.")]
@@ -30,12 +71,26 @@ Temperature = Annotated[float, typer.Option(metavar="X", help="Sampling temperat
 TopP = Annotated[float, typer.Option(metavar="X", help="Nucleus of the sampling.")]
 TopK = Annotated[int, typer.Option(metavar="N", help="Sample among so many tokens; 0: all.")]
 MinP = Annotated[float, typer.Option(metavar="X", help="Leave out tokens below this share of the likeliest.")]
-MaxTokens = Annotated[int, typer.Option(metavar="N", help="The longest trajectory.")]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="The longest trajectory; 256 for the built-in model, 1024 for other GGUF files, else 16384.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed, the same trajectories.")]
-Slots = Annotated[int, typer.Option(metavar="N", help="Trajectories that advance together.")]
+Slots = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Embedded: trajectories that advance together, 32 if not said."),
+]
+Parallel = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Servers: trajectories under way at most, 64 if not said."),
+]
 Threads = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Threads for decoding; all or half of the processors if not said."),
+    typer.Option(metavar="N", help="Embedded: for decoding; all or half of the processors if not said."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -46,3 +101,32 @@ def controller_of(ssc: bool, alpha: float, delta: float, reflection: str, split:
     from distrivote.splitting import splitter
 
     return SelfStepConf(alpha, delta, reflection, splitter(split)) if ssc else None
+
+
+def engine_of(
+    engine: str | None,
+    model: str | None,
+    base_urls: Sequence[str] | None,
+    api_key: str | None,
+    options: Sequence[str] | None,
+    slots: int | None,
+    threads: int | None,
+    parallel: int | None,
+) -> EngineChoice:
+    """Return the engine that the options describe."""
+    from distrivote.engines.opening import EngineChoice, parse_options
+    from distrivote.errors import InputError
+
+    name = EngineChoice.of(engine, model, base_urls or (), api_key, {}).engine
+    own = {
+        "n_slots": ("--slots", "embedded", slots),
+        "n_threads": ("--threads", "embedded", threads),
+        "n_parallel": ("--parallel", "openai", parallel),
+    }
+    given = parse_options(options or ())
+    for argument, (option, needed, value) in own.items():
+        if value is not None and name != needed:
+            raise InputError(f"{option} is for the {needed} engine, and this is {name}: leave it out")
+        if value is not None:
+            given[argument] = value
+    return EngineChoice.of(engine, model, base_urls or (), api_key, given)

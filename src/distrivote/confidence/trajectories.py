@@ -101,8 +101,9 @@ class Measure:
             values = values[_answer_step(trajectory, step_ends, answer_end)]
         values = values[~np.isnan(values)]
         notes = []
-        if tokens.n_lost > NOTED_LOSS * trajectory.n_tokens:
-            notes.append(_loss_note(tokens, trajectory.n_tokens))
+        n_lost = tokens.n_lost - _n_injected_without(tokens.values, trajectory) if tokens.n_lost else 0
+        if n_lost > NOTED_LOSS * trajectory.n_tokens:
+            notes.append(_loss_note(n_lost, tokens.k, trajectory.n_tokens))
         value = float(self.reduce(values)) if len(values) else np.nan
         if value <= 0:
             notes.append(
@@ -198,10 +199,19 @@ def _answer_step(trajectory: Trajectory, step_ends: StepEnds | None, answer_end:
     return step_of(min(token, n - 1), step_ends)
 
 
-def _loss_note(tokens: TokenValues, n_tokens: int) -> str:
-    what = f"some of their {tokens.k} log-probabilities" if tokens.k else "their log-probability"
+def _n_injected_without(values: Floats, trajectory: Trajectory) -> int:
+    """Count injected tokens without a value: an engine that continues a reply has none for them."""
+    record = trajectory.interventions
+    if record is None:
+        return 0
+    spans = [values[each.start : each.start + each.n_tokens] for each in record.insertions]
+    return sum(int(np.count_nonzero(np.isnan(span))) for span in spans)
+
+
+def _loss_note(n_lost: int, k: int, n_tokens: int) -> str:
+    what = f"some of their {k} log-probabilities" if k else "their log-probability"
     return (
-        f"{tokens.n_lost} of its {n_tokens} tokens lack {what} (NaN, -inf or a sentinel such as -9999"
+        f"{n_lost} of its {n_tokens} tokens lack {what} (NaN, -inf or a sentinel such as -9999"
         " came instead), so its confidence rests on what was left"
     )
 

@@ -19,7 +19,7 @@ from distrivote.engines.spelling import Spelling, spelled
 from distrivote.errors import InputError
 from distrivote.trajectory import Floats, Trajectory
 
-_THINK_END = "\n</think>\n\n"
+THINK_END = "\n</think>\n\n"
 _END_TOKENS = (
     *("<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>"),
     *("<|return|>", "</s>", "<eos>", "<end_of_turn>", "<｜end▁of▁sentence｜>"),
@@ -27,7 +27,7 @@ _END_TOKENS = (
 """How well-known models end a reply, where a server leaves that in the text."""
 
 
-class _Tokens(NamedTuple):
+class ReplyTokens(NamedTuple):
     """The tokens of one reply as a server writes them."""
 
     pieces: list[str]
@@ -101,23 +101,23 @@ def _openai_trajectory(choice: Any, where: str) -> Trajectory:
     reasoning = _get(source, "reasoning_content") or _get(source, "reasoning")
     thinking = _string(reasoning, f"{where}: its reasoning")
     tokens = _openai_tokens(_get(choice, "logprobs"), where)
-    return _trajectory(content, thinking, tokens, _get(choice, "finish_reason"), where)
+    return trajectory_of_reply(content, thinking, tokens, _get(choice, "finish_reason"), where)
 
 
-def _openai_tokens(logprobs: Any, where: str) -> _Tokens | None:
+def _openai_tokens(logprobs: Any, where: str) -> ReplyTokens | None:
     """Read the log-probabilities of one choice; which of the two forms it is, their fields say."""
     content = _get(logprobs, "content")
     if content is None:
         tokens = _get(logprobs, "tokens")
-        return None if tokens is None else _completion_tokens(logprobs, tokens, where)
-    read = _chat_tokens(content, f"{where}, token")
+        return None if tokens is None else completion_tokens(logprobs, tokens, where)
+    read = chat_tokens(content, f"{where}, token")
     thinking = _get(logprobs, "reasoning_content")
     if not thinking:
         return read
-    thought = _chat_tokens(thinking, f"{where}, reasoning token")
-    thought.pieces[-1] += _THINK_END
-    thought.encoded[-1] += _THINK_END.encode()
-    return _Tokens(
+    thought = chat_tokens(thinking, f"{where}, reasoning token")
+    thought.pieces[-1] += THINK_END
+    thought.encoded[-1] += THINK_END.encode()
+    return ReplyTokens(
         thought.pieces + read.pieces,
         thought.encoded + read.encoded,
         thought.logprobs + read.logprobs,
@@ -125,10 +125,11 @@ def _openai_tokens(logprobs: Any, where: str) -> _Tokens | None:
     )
 
 
-def _chat_tokens(entries: Any, where: str) -> _Tokens:
+def chat_tokens(entries: Any, where: str) -> ReplyTokens:
+    """Read the entries of a chat reply's `logprobs.content`."""
     if not _is_list(entries):
         raise InputError(f"{where}s are not a list: hand in logprobs as they came")
-    read = _Tokens([], [], [], [])
+    read = ReplyTokens([], [], [], [])
     for t, entry in enumerate(entries):
         place = f"{where} {t}"
         piece = _piece(_get(entry, "token"), place)
@@ -149,7 +150,8 @@ def _chat_tokens(entries: Any, where: str) -> _Tokens:
     return read
 
 
-def _completion_tokens(logprobs: Any, tokens: Any, where: str) -> _Tokens:
+def completion_tokens(logprobs: Any, tokens: Any, where: str) -> ReplyTokens:
+    """Read the lists of a completion's `logprobs`."""
     n = len(tokens) if _is_list(tokens) else 0
     own = _get(logprobs, "token_logprobs") or [None] * n
     top = _get(logprobs, "top_logprobs") or [None] * n
@@ -158,7 +160,7 @@ def _completion_tokens(logprobs: Any, tokens: Any, where: str) -> _Tokens:
             f"{where}: tokens, token_logprobs and top_logprobs are not lists of one length: hand them"
             " in as they came"
         )
-    read = _Tokens([], [], [], [])
+    read = ReplyTokens([], [], [], [])
     for t, (piece, logprob, row) in enumerate(zip(tokens, own, top, strict=True)):
         place = f"{where}, token {t}"
         if not isinstance(row, Mapping | None):
@@ -173,17 +175,17 @@ def _vllm_trajectory(sample: Any, where: str) -> Trajectory:
     text = _string(_get(sample, "text"), f"{where}: its text")
     rows = _get(sample, "logprobs")
     tokens = None if rows is None else _vllm_tokens(rows, _get(sample, "token_ids") or [], where)
-    return _trajectory(text, "", tokens, _get(sample, "finish_reason"), where)
+    return trajectory_of_reply(text, "", tokens, _get(sample, "finish_reason"), where)
 
 
-def _vllm_tokens(rows: Any, token_ids: Any, where: str) -> _Tokens:
+def _vllm_tokens(rows: Any, token_ids: Any, where: str) -> ReplyTokens:
     if not (_is_list(rows) and _is_list(token_ids)):
         raise InputError(f"{where}: token_ids and logprobs are not lists: hand them in as they came")
     if len(rows) != len(token_ids):
         raise InputError(
             f"{where}: {len(token_ids)} token_ids but {len(rows)} logprobs: hand in one per token"
         )
-    read = _Tokens([], [], [], [])
+    read = ReplyTokens([], [], [], [])
     for t, (token_id, row) in enumerate(zip(token_ids, rows, strict=True)):
         place = f"{where}, token {t}"
         if not (isinstance(row, Mapping) and isinstance(token_id, int) and token_id in row):
@@ -194,12 +196,13 @@ def _vllm_tokens(rows: Any, token_ids: Any, where: str) -> _Tokens:
     return read
 
 
-def _trajectory(
-    content: str, thinking: str, tokens: _Tokens | None, finish_reason: Any, where: str
+def trajectory_of_reply(
+    content: str, thinking: str, tokens: ReplyTokens | None, finish_reason: Any, where: str
 ) -> Trajectory:
+    """Return a reply as a trajectory; InputError if its tokens do not spell its text."""
     finish = None if finish_reason is None else str(finish_reason)
     if tokens is None or not tokens.pieces:
-        text = thinking + _THINK_END + content if thinking else content
+        text = thinking + THINK_END + content if thinking else content
         return Trajectory(text, finish_reason=finish)
     texts = spelled(content, thinking, Spelling(tokens.pieces, tokens.encoded))
     if texts is None:

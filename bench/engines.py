@@ -1,0 +1,156 @@
+"""How fast are the engines for real models? Prints JSON.
+
+    python bench/engines.py [--section client] [--tokens 400] [--repeats 3]
+
+`client`: the OpenAI client at 64 concurrent streams from a scripted server in another process, which answers
+at once, one event per token with 20 log-probabilities each, written one by one. What counts is the processor
+time of the client's process: on one core it could read so many tokens per second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+from distrivote.engines.base import SamplingParams
+from distrivote.engines.openai import OpenAIEngine
+from distrivote.problem import Problem
+from distrivote.selfstepconf import SelfStepConf
+
+N_STREAMS = 64
+LONG = 32_768
+MESSAGES = Problem("Tom has 5 apples and buys 7 more. How many has he?").messages()
+
+_SERVER = """
+import asyncio, json, sys
+chunks = [bytes.fromhex(line) for line in sys.stdin.read().split()]
+whole = json.dumps({"choices": [json.loads(chunks[0].split(b"data: ")[1].split(b"\\n")[0])["choices"][0]],
+                    "usage": {"prompt_tokens": 5}}).replace("delta", "message").encode()
+HEAD = b"HTTP/1.1 200 OK\\r\\ncontent-type: %s\\r\\n%s\\r\\n\\r\\n"
+async def serve(reader, writer):
+    try:
+        while True:
+            head = await reader.readuntil(b"\\r\\n\\r\\n")
+            length = int(head.lower().split(b"content-length:")[1].split()[0])
+            body = json.loads(await reader.readexactly(length))
+            if not body.get("stream"):
+                writer.write(HEAD % (b"application/json", b"content-length: %d" % len(whole)) + whole)
+                continue
+            writer.write(HEAD % (b"text/event-stream", b"transfer-encoding: chunked"))
+            for i in range(body["max_tokens"]):
+                writer.write(chunks[i % (len(chunks) - 2)])
+                await asyncio.sleep(0)
+                await writer.drain()
+            writer.write(chunks[-2] + chunks[-1] + b"0\\r\\n\\r\\n")
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+asyncio.run(main())
+"""
+
+
+def events(n_tokens: int) -> list[bytes]:
+    """Return a reply as vLLM streams it, as HTTP chunks."""
+    draw = random.Random(0)
+    words = [" the", " of", "\n\n", " number", " 12", ".", " so", " answer", " apples", " x", "=", " thus"]
+    found = []
+    for _ in range(n_tokens):
+        logprobs = sorted((draw.uniform(-16, -0.01) for _ in range(20)), reverse=True)
+        top = [
+            {"token": word, "logprob": value, "bytes": list(word.encode())}
+            for word, value in ((draw.choice(words), value) for value in logprobs)
+        ]
+        choice = {
+            "index": 0,
+            "delta": {"content": top[0]["token"]},
+            "logprobs": {"content": [top[0] | {"top_logprobs": top}]},
+            "finish_reason": None,
+            "token_ids": None,
+        }
+        found.append(_event([choice]))
+    found.append(
+        _event([{"index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "length"}])
+    )
+    return [*found, _chunk(b"data: [DONE]\n\n")]
+
+
+def _event(choices: list[dict[str, Any]]) -> bytes:
+    about = {"id": "chatcmpl-0123456789abcdef", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return _chunk(b"data: " + json.dumps(about | {"choices": choices}).encode() + b"\n\n")
+
+
+def _chunk(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def client_rate(url: str, n: int, n_tokens: int, ssc: SelfStepConf | None) -> dict[str, float]:
+    """Return how many tokens per second the client reads, by its processor time and by the clock."""
+    endpoint = "chat" if ssc is None else "completions"  # where a continuation needs no probes
+    engine = OpenAIEngine(url, "m", endpoint=endpoint, ssc_by="continuation", n_parallel=N_STREAMS)
+    params = SamplingParams(max_tokens=n_tokens)
+    list(engine.sample(MESSAGES, 1, SamplingParams(max_tokens=4), ssc))
+    begun, used = time.perf_counter(), time.process_time()
+    total = sum(t.n_tokens for t in engine.sample(MESSAGES, n, params, ssc))
+    wall, cpu = time.perf_counter() - begun, time.process_time() - used
+    engine.close()
+    return {"cpu": total / cpu, "wall": total / wall}
+
+
+def client_section(n_tokens: int, repeats: int) -> dict[str, Any]:
+    chunks = events(n_tokens)
+    server = subprocess.Popen(
+        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("\n".join(chunk.hex() for chunk in chunks))
+        server.stdin.close()
+        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+        watched = SelfStepConf(delta=0.0)
+        plain = [client_rate(url, N_STREAMS, n_tokens, None) for _ in range(repeats)]
+        steered = [client_rate(url, N_STREAMS, n_tokens, watched) for _ in range(repeats)]
+        long = client_rate(url, 1, LONG, watched)
+    finally:
+        server.kill()
+        server.wait()
+        if server.stdout is not None:
+            server.stdout.close()
+
+    def median(runs: list[dict[str, float]], name: str) -> int:
+        return round(statistics.median(run[name] for run in runs))
+
+    return {
+        "streams": N_STREAMS,
+        "tokens_each": n_tokens,
+        "bytes_per_token": round(sum(map(len, chunks)) / n_tokens),
+        "tokens_per_second_of_one_core": median(plain, "cpu"),
+        "with_selfstepconf_by_continuation": median(steered, "cpu"),
+        f"with_selfstepconf_in_one_stream_of_{LONG}": round(long["cpu"]),
+        "tokens_per_second_by_the_clock": median(plain, "wall"),
+        "targets": {"tokens_per_second_of_one_core": 5000},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--section", choices=["client"], action="append")
+    parser.add_argument("--tokens", type=int, default=400)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    sections = {"client": client_section}
+    report = {name: sections[name](args.tokens, args.repeats) for name in args.section or sections}
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""One OpenAI-compatible server: its address, its connections, requests and streams.
+
+Exceptions of httpx stop here: whatever fails comes out as a Fault. The key is kept in the headers of the
+client and appears nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, suppress
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+
+from distrivote.engines.openai_faults import (
+    Fault,
+    Scope,
+    broken_off,
+    fault_of_event,
+    fault_of_reply,
+    unreachable,
+)
+from distrivote.engines.openai_fleet import CONNECT_SECONDS, Standing
+from distrivote.engines.openai_wire import Body, Continuation, Dialect, EventDecoder, Prompt
+from distrivote.errors import InputError
+
+
+class Address(NamedTuple):
+    """Where a server is."""
+
+    base: str
+    """With its credentials, if it has any; paths of the API follow it."""
+
+    shown: str
+    """Without credentials."""
+
+
+def address_of(url: str) -> Address:
+    """Return the address that a base URL means, with or without /v1 and what people copy behind it.
+
+    >>> address_of("localhost:8000").shown, address_of("http://u:p@h/v1/chat/completions").shown
+    ('http://localhost:8000/v1', 'http://h/v1')
+    """
+    text = url.strip()
+    parts = urlsplit(text if "://" in text else f"http://{text}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InputError(
+            f"the base URL is {_without_login(text)!r}: give an address such as http://localhost:8000/v1"
+        )
+    try:
+        httpx.URL(text if "://" in text else f"http://{text}")
+    except httpx.InvalidURL as error:
+        raise InputError(f"the base URL is {_without_login(text)!r}: {error}") from None
+    path = parts.path.rstrip("/")
+    for tail in ("/chat/completions", "/completions", "/models"):
+        path = path.removesuffix(tail)
+    login, _, _ = parts.netloc.rpartition("@")
+    place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "") + (path or "/v1")
+    return Address(f"{parts.scheme}://{login}@{place}" if login else f"{parts.scheme}://{place}",
+                   f"{parts.scheme}://{place}")  # fmt: skip
+
+
+def _without_login(url: str) -> str:
+    return url.rpartition("@")[2]
+
+
+class Server:
+    """A server and what has been found out about it."""
+
+    def __init__(self, address: Address, model: str, key: str | None, timeout: float) -> None:
+        self.url = address.shown
+        self.standing = Standing(address.shown)
+        self.model = model
+        self.dialect: Dialect | None = None
+        """None until it was asked for the first time."""
+
+        self.n_asked = 0
+        """For how many log-probabilities it was asked then."""
+
+        self.takes_n = True
+        self.has_plugin: bool | None = None
+        """Whether SelfStepConf runs inside it; None until that was tried."""
+
+        self.continuation: Continuation | None = None
+        self.knows_continuation = False
+        self.prompts: dict[tuple[Any, ...], Prompt] = {}
+        """Conversations as the model reads them, by what they are made of."""
+
+        self.token_texts: dict[int, str] = {}
+        self._root = address.base.removesuffix("/v1")
+        self._base = address.base
+        self._key = key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx.AsyncClient(
+            headers=headers,
+            timeout=httpx.Timeout(timeout, connect=CONNECT_SECONDS, pool=None),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+        )
+
+    def __repr__(self) -> str:
+        return f"Server({self.url!r})"
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def get(self, path: str) -> Any:
+        """Return the JSON at a path of the API."""
+        return await self._whole("GET", f"{self._base}/{path}", None)
+
+    async def post(self, path: str, body: Body) -> Any:
+        """Return the JSON that a path of the API answers."""
+        return await self._whole("POST", f"{self._base}/{path}", body)
+
+    async def post_beside(self, path: str, body: Body) -> Any:
+        """Return the JSON that a path beside the API answers: /tokenize and not /v1/tokenize."""
+        return await self._whole("POST", f"{self._root}/{path}", body)
+
+    async def _whole(self, method: str, url: str, body: Body | None) -> Any:
+        try:
+            reply = await self._client.request(method, url, json=body)
+        except httpx.HTTPError as error:
+            raise self._fault_of(error) from error
+        if reply.status_code != 200:
+            raise self._refusal(url, reply, reply.content)
+        self.standing.hear()
+        try:
+            return reply.json()
+        except ValueError as error:
+            raise Fault(
+                f"{self.url} answers something that is not JSON: check --base-url", Scope.SERVER
+            ) from error
+
+    async def stream(self, prompt: Prompt, body: Body) -> AsyncGenerator[list[dict[str, Any]]]:
+        """Yield the choices of every chunk of a reply, or all of them at once if the server does not stream.
+
+        Ends when the server says that it is done; a stream that breaks off is a Fault.
+        """
+        url = f"{self._base}/{prompt.path}"
+        try:
+            async with self._client.stream("POST", url, json=body) as reply:
+                if reply.status_code != 200:
+                    raise self._refusal(url, reply, await reply.aread())
+                if "event-stream" not in reply.headers.get("content-type", "event-stream"):
+                    yield self._choices(await reply.aread())
+                    return
+                async with aclosing(self._events(reply)) as events:
+                    async for choices in events:
+                        yield choices
+        except httpx.HTTPError as error:
+            raise self._fault_of(error) from error
+
+    async def _events(self, reply: httpx.Response) -> AsyncGenerator[list[dict[str, Any]]]:
+        decoder = EventDecoder()
+        finished = False
+        async with aclosing(reply.aiter_bytes()) as parts:  # type: ignore[type-var]
+            async for data in parts:
+                self.standing.hear()
+                for event in decoder.push(data):
+                    if event == b"[DONE]":
+                        await _drain(parts)
+                        return
+                    choices = self._choices(event)
+                    finished = finished or any(choice.get("finish_reason") for choice in choices)
+                    yield choices
+        for event in decoder.flush():
+            if event == b"[DONE]":
+                return
+            yield self._choices(event)
+        if not finished:
+            raise broken_off(self.url, "the connection closed before its end")
+
+    def _choices(self, event: bytes) -> list[dict[str, Any]]:
+        try:
+            chunk = json.loads(event.decode())
+            error = chunk.get("error")
+            choices = chunk.get("choices") or []
+            if not all(isinstance(choice, dict) for choice in choices):
+                raise TypeError
+        except (ValueError, AttributeError, TypeError):
+            raise broken_off(self.url, f"{event[:60]!r} is no chunk of a reply") from None
+        if error:
+            raise fault_of_event(self.url, error, model=self.model, key=self._key)
+        return list(choices)
+
+    def _refusal(self, url: str, reply: httpx.Response, content: bytes) -> Fault:
+        path = urlsplit(url).path.removeprefix(urlsplit(self._base).path).lstrip("/")
+        headers: Mapping[str, str] = reply.headers
+        return fault_of_reply(
+            self.url, path, reply.status_code, headers, content, model=self.model, key=self._key
+        )
+
+    def _fault_of(self, error: httpx.HTTPError) -> Fault:
+        if isinstance(error, httpx.ConnectTimeout):
+            return unreachable(self.url, f"no answer within {CONNECT_SECONDS:g} seconds")
+        if isinstance(error, httpx.ConnectError):
+            return unreachable(self.url, _reason(error))
+        if isinstance(error, httpx.TimeoutException):
+            return broken_off(self.url, "nothing came for a long time")
+        return broken_off(self.url, str(error) or type(error).__name__)
+
+
+async def _drain(parts: AsyncIterator[bytes]) -> None:
+    """Read to the end, so that the connection can be used again; not for long."""
+    with suppress(TimeoutError, httpx.HTTPError):
+        async with asyncio.timeout(0.5):
+            async for _ in parts:
+                pass
+
+
+def _reason(error: BaseException) -> str:
+    """Return why a connection failed: the name unknown, or refused."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "no such host"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection refused"
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or "no connection"

@@ -1,0 +1,142 @@
+"""What goes over the wire to an OpenAI-compatible server: the bodies of requests, and events of a stream.
+
+A body holds what was asked for and nothing else: servers differ in the fields that they know, so `top_k`,
+`min_p` and the like are sent only where they do something. Sockets are not known here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias
+
+from distrivote.engines.base import SamplingParams
+from distrivote.problem import Message
+
+Body: TypeAlias = dict[str, Any]
+
+ENDPOINTS = ("chat", "completions")
+
+
+def seed_of(seed: int, index: int, part: int = 0) -> int:
+    """Return the seed of a trajectory in 31 bits, which every server takes; `part` counts continuations.
+
+    >>> seed_of(0, 1) == seed_of(0, 1), seed_of(0, 1) == seed_of(1, 0)
+    (True, False)
+    """
+    words = f"{seed}\n{index}" if part == 0 else f"{seed}\n{index}\n{part}"
+    return int.from_bytes(hashlib.blake2b(words.encode(), digest_size=4).digest()) >> 1
+
+
+def plain_prompt(messages: Sequence[Message]) -> str:
+    """Return a conversation as one text, for models that know no turns: the contents between empty lines.
+
+    >>> plain_prompt([Message("user", "2 + 2?"), Message("assistant", "4"), Message("user", "3 + 3?")])
+    '2 + 2?\\n\\n4\\n\\n3 + 3?\\n\\n'
+    """
+    return "".join(message.content + "\n\n" for message in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a reply is to follow: a conversation, or a text that is continued as it stands."""
+
+    messages: tuple[Message, ...] = ()
+    text: str | None = None
+    extra: Body = field(default_factory=dict)
+    """Fields that this way of asking needs."""
+
+    @property
+    def path(self) -> str:
+        return "chat/completions" if self.text is None else "completions"
+
+
+class Continuation(Enum):
+    """How a server continues a reply."""
+
+    TEMPLATE = "its template shown by /apply-template, and completions"
+    TOKENS = "its template shown by /tokenize and /detokenize, and completions"
+    ASKED = "an assistant message that it is asked to continue"
+    UNASKED = "an assistant message that comes last"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a server wants to be asked, as far as it has been found out."""
+
+    n_logprobs: int
+    """How many of the most probable tokens it gives; 0: none."""
+
+    max_tokens_field: str = "max_tokens"
+    token_ids: bool = True
+    """Whether completions may be asked to name tokens by their ids; those who do not know it pass it over."""
+
+
+def request_body(
+    model: str,
+    prompt: Prompt,
+    params: SamplingParams,
+    dialect: Dialect,
+    *,
+    seed: int,
+    n: int = 1,
+    xargs: Body | None = None,
+) -> Body:
+    """Return the body of a request for n streamed replies."""
+    body: Body = {
+        "model": model,
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+        "seed": seed,
+        "stream": True,
+        dialect.max_tokens_field: params.max_tokens,
+    }
+    if prompt.text is None:
+        body["messages"] = [message._asdict() for message in prompt.messages]
+        if dialect.n_logprobs:
+            body |= {"logprobs": True, "top_logprobs": dialect.n_logprobs}
+        if params.thinking is not None:
+            body["chat_template_kwargs"] = {"enable_thinking": params.thinking}
+    else:
+        body["prompt"] = prompt.text
+        if dialect.n_logprobs:
+            body["logprobs"] = dialect.n_logprobs
+            if dialect.token_ids:
+                body["return_tokens_as_token_ids"] = True
+    optional = {
+        "top_k": params.top_k,
+        "min_p": params.min_p,
+        "stop": list(params.stop),
+        "n": n if n > 1 else None,
+        "vllm_xargs": xargs,
+    }
+    return body | {name: value for name, value in optional.items() if value} | prompt.extra
+
+
+class EventDecoder:
+    """Server-sent events from bytes: push and get the data of those that are complete, in linear time.
+
+    >>> decoder = EventDecoder()
+    >>> decoder.push(b"data: {}\\n\\nda"), decoder.push(b"ta: [DONE]\\n")
+    ([b'{}'], [b'[DONE]'])
+    """
+
+    __slots__ = ("_rest",)
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []  # an unfinished line, in the pieces that it came in
+
+    def push(self, data: bytes) -> list[bytes]:
+        end = data.rfind(b"\n")
+        if end < 0:
+            self._rest.append(data)
+            return []
+        lines = (b"".join(self._rest) + data[:end] if self._rest else data[:end]).split(b"\n")
+        self._rest = [data[end + 1 :]] if end + 1 < len(data) else []
+        return [line[5:].strip() for line in lines if line.startswith(b"data:")]
+
+    def flush(self) -> list[bytes]:
+        """Return the data of a last line that no newline ended."""
+        return self.push(b"\n") if self._rest else []
