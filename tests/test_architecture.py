@@ -32,6 +32,7 @@ LAYERS = [
     {"benchmarks"},
     {"generate"},
     {"generate_ray"},
+    {"evaluation"},
     {"report"},
     {"cli", "__main__"},
 ]
