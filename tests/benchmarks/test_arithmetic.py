@@ -55,10 +55,9 @@ def test_problems_get_harder() -> None:
     n_steps = [worked_out(problem.question)[1] for problem in problems]
     largest = [max(map(int, re.findall(r"\d+", problem.question))) for problem in problems]
     levels = [range(first, first + 200) for first in range(0, 1000, 200)]
-    assert [{n_steps[i] for i in level} for level in levels] == [{1}, {1}, {1}, {2}, {2}]
+    assert [{n_steps[i] for i in level} for level in levels] == [{1}, {1}, {1}, {1}, {2}]
     peaks = [max(largest[i] for i in level) for level in levels]
-    assert all(a < b for a, b in pairwise(peaks[:3])), peaks
-    assert peaks[3] < peaks[4]
+    assert all(a < b for a, b in pairwise(peaks[:4])), peaks
 
 
 def test_the_same_seed_makes_the_same_problems_on_every_machine() -> None:
@@ -88,12 +87,12 @@ def test_a_size_out_of_range_is_refused(size: int) -> None:
 
 
 PINNED = [
-    ("arithmetic-0001", "A box holds 3 coins. How many coins are in 4 boxes?", "12"),
-    ("arithmetic-0050", "Zoe has 27 oranges. She loses 8. How many oranges does Zoe have now?", "19"),
+    ("arithmetic-0001", "Jonas has 3 coins. He gets 4 more. How many coins does Jonas have now?", "7"),
+    ("arithmetic-0050", "Zoe has 10 oranges. She loses 3. How many oranges does Zoe have now?", "7"),
     (
         "arithmetic-0100",
-        "Emma has 22 cookies. She sells 4. Then she gets 26 more. How many cookies does Emma have now?",
-        "44",
+        "Nora has 5 marbles. She loses 3. Then she buys 9 more. How many marbles does Nora have now?",
+        "11",
     ),
 ]
-CHECKSUM = "ef031c1c756c5e95212c0d8b3a06c191ea72e37103f90838422bca93e584176f"
+CHECKSUM = "c39a229987c3d237b9b9dae2ca8f6d313179cc6c90195dec6c1581a11000e9f7"

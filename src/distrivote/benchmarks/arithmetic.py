@@ -1,14 +1,14 @@
 """`arithmetic`: word problems made from a seed, easy enough for a model of 135 million parameters to get
 a part of them right.
 
-    level 1   one step, + and *      numbers to 9, factors to 5
-    level 2   one step, + - *        numbers to 20, factors to 6
-    level 3   one step, + - * /      numbers to 60, factors to 12
-    level 4   two steps              numbers to 20, factors to 6
-    level 5   two steps              numbers to 60, factors to 12
+    level 1   one step, +            numbers to 5
+    level 2   one step, + and *      numbers to 9, factors to 5
+    level 3   one step, + - *        numbers to 20, factors to 6
+    level 4   one step, + - * /      numbers to 60, factors to 12
+    level 5   two steps              numbers to 20, factors to 6
 
-The levels rise with the number of the problem. The first has only what the worked examples of the prompt
-show. Every answer is a positive whole number. Pure.
+The levels rise with the number of the problem. The first two have only what the worked examples of the
+prompt show. Every answer is a positive whole number. Pure.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Range:
     """Largest of numbers that are multiplied."""
 
 
-_SMALL, _MIDDLE, _LARGE = _Range(9, 5), _Range(20, 6), _Range(60, 12)
+_TINY, _SMALL, _MIDDLE, _LARGE = _Range(5, 3), _Range(9, 5), _Range(20, 6), _Range(60, 12)
 
 
 def problems(seed: int = 0, size: int = DEFAULT_SIZE) -> tuple[Problem, ...]:
@@ -179,11 +179,11 @@ _TWO_STEPS: tuple[_Teller, ...] = (
     _gain_then_share,
 )
 _LEVELS: tuple[tuple[tuple[_Teller, ...], _Range], ...] = (
+    ((_gain,), _TINY),
     ((_gain, _product), _SMALL),
     (_ONE_STEP, _MIDDLE),
     ((*_ONE_STEP, _share), _LARGE),
     (_TWO_STEPS, _MIDDLE),
-    (_TWO_STEPS, _LARGE),
 )
 
 

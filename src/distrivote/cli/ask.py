@@ -165,6 +165,7 @@ def _solve(
     from distrivote.cli.live import Sampling
     from distrivote.engines.opening import open_engine
     from distrivote.solve import sample, solution_of
+    from distrivote.voting.methods import parse_method
 
     console = open_console(sys.stderr)
     say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
@@ -197,6 +198,9 @@ def _solve(
         raise KeyboardInterrupt
     if len(trajectories) < budget:
         print(f"voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
+    if parse_method(method).needs_confidence and not any(t.top_logprobs.size for t in trajectories):
+        print(f"note: without log-probabilities majority voting decides, not {method}", file=sys.stderr)
+        method = "sc"
     solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key)
     if equal is not None:
         for note in equal.notes:

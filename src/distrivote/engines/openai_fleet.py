@@ -1,7 +1,7 @@
 """Which server is asked next: by load, leaving those that fail alone for a while.
 
 - The one with the fewest trajectories under way is asked; of equals, the one that was asked least.
-- A server that fails three times in a row is set aside for 5 seconds, then tried with one request; each
+- A server that fails three times in a row is set aside for a second, then tried with one request; each
   time that fails too, the pause doubles, up to a minute.
 - A server that never answered is set aside at once. One that refuses everything is out for good.
 - When all are set aside and nothing will be known within 10 seconds, the fleet is down.
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from distrivote.engines.openai_faults import Fault, Scope
 
 _MAX_FAILURES = 3
-_FIRST_PAUSE = 5.0
+_FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 PATIENCE = 10.0
 """Seconds without any server before the call fails."""
@@ -41,7 +41,7 @@ class Standing:
         """Whether it ever did."""
 
         self.failing_since: float | None = None
-        """When the first request was sent that failed with nothing good since."""
+        """Since when there were only failures."""
 
         self.resume = -math.inf
         """When it may be asked again."""
@@ -97,7 +97,8 @@ class Standing:
     def _fail(self, fault: Fault, begun: float, now: float) -> None:
         self.answered = self.answered or fault.status is not None
         if self.failing_since is None:
-            self.failing_since = begun
+            # A stream that breaks may have been begun long ago: only now it is known that something is wrong.
+            self.failing_since = max(begun, now - CONNECT_SECONDS)
         self.n_failures = self.n_failures + 1 if self.answered else _MAX_FAILURES
         if self.aside:
             self._set_aside = now

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from distrivote.engines.openai_faults import Fault, Scope, broken_off
-from distrivote.engines.openai_probe import continuation_of, greet, has_plugin
+from distrivote.engines.openai_probe import continuation_of, greet, has_plugin, prompt_shown_by
 from distrivote.engines.openai_server import Server
 from distrivote.engines.openai_wire import Continuation
 from distrivote.engines.vllm_args import xargs_of
@@ -33,7 +33,11 @@ class Steering:
     """Whether by continuation; else by the server's plugin, or not at all."""
 
     way: Continuation | None = None
-    """None for the completions endpoint, where a prefix is simply part of the prompt."""
+    """How the chat template's prompt is had or a prefix continued. None where neither is needed: on the
+    completions endpoint, and without a controller."""
+
+    plugin: bool = False
+    """Whether the server's plugin does it."""
 
     @property
     def by_text(self) -> bool:
@@ -143,7 +147,7 @@ class Meeting:
             if server.has_plugin is None:
                 server.has_plugin = await has_plugin(server, self._settings.endpoint, server.dialect)
             if server.has_plugin:
-                return Steering()
+                return Steering(way=await self._prompt_shown_by(server), plugin=True)
         if by == "plugin":
             raise Fault(
                 f"{server.url} does not run the SelfStepConf plugin: start vLLM with --logits-processors"
@@ -162,6 +166,25 @@ class Meeting:
                 Scope.CALL,
             )
         return Steering(continues=True, way=server.continuation)
+
+    async def _prompt_shown_by(self, server: Server) -> Continuation | None:
+        """Return how to get the prompt as text, so that replies can be had with all their entries.
+
+        vLLM's chat cuts an entry off where the sampled token is not among the most probable, and steps
+        would be judged by other numbers than in the server. Its completions give all of them.
+        """
+        if self._settings.endpoint == "completions":
+            return None
+        if not server.knows_continuation:
+            assert server.dialect is not None
+            server.continuation = await prompt_shown_by(server, server.dialect)
+            server.knows_continuation = server.continuation is not None
+        if server.continuation is None:
+            self._note(
+                f"{server.url} does not show its prompts, so that the record of reflections rests on rounded"
+                " confidences: a reflection may be missed in it"
+            )
+        return server.continuation
 
 
 def _can_be_told(controller: Controller) -> bool:

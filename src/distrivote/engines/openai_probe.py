@@ -106,11 +106,19 @@ async def has_plugin(server: Server, endpoint: str, dialect: Dialect) -> bool:
     return False
 
 
-async def continuation_of(server: Server, dialect: Dialect) -> Continuation | None:
-    """Return how a server continues a reply, None if it can't."""
+async def prompt_shown_by(server: Server, dialect: Dialect) -> Continuation | None:
+    """Return how a server shows the prompt that its template makes, None if it does not."""
     for way in (Continuation.TEMPLATE, Continuation.TOKENS):
         if await _answers(_completes(server, dialect, way)):
             return way
+    return None
+
+
+async def continuation_of(server: Server, dialect: Dialect) -> Continuation | None:
+    """Return how a server continues a reply, None if it can't."""
+    shown = await prompt_shown_by(server, dialect)
+    if shown is not None:
+        return shown
     alone = await _n_prompt_tokens(server, dialect, "", {})
     asked = await _n_behind(server, dialect, alone, _GO_ON)
     unasked = await _n_behind(server, dialect, alone, {})

@@ -72,14 +72,17 @@ class Sampler:
         if steering.continues:
             await self._steered(server, item, steering)
             return []
-        return await self._plain(server, item)
+        return await self._plain(server, item, steering)
 
-    async def _plain(self, server: Server, item: Item) -> list[Item]:
+    async def _plain(self, server: Server, item: Item, steering: Steering) -> list[Item]:
         """Ask for trajectories that the server samples to their end, steered by its plugin or not at all."""
         job = item.job
         indices = list(item.indices)
         xargs = None if self.controller is None else xargs_of(self.controller)
-        prompt = self._prompt(job)
+        prompt = await self._continued(server, job, steering, "")
+        if steering.plugin:
+            # The model's own settings may have one, and the plugin judges the distribution before it.
+            prompt = replace(prompt, extra={**prompt.extra, "repetition_penalty": 1.0})
         body = request_body(
             server.model,
             prompt,
@@ -200,16 +203,12 @@ class Sampler:
         messages = tuple(job.messages)
         if self.endpoint == "completions":
             return Prompt(text=plain_prompt(messages) + prefix)
-        assert steering.way is not None
+        if steering.way is None:
+            return Prompt(messages)
         if steering.by_text:
             prompt = await prompt_text(server, steering.way, messages, job.params.thinking)
             return replace(prompt, text=f"{prompt.text}{prefix}")
         return continued_prompt(steering.way, messages, prefix) if prefix else Prompt(messages)
-
-    def _prompt(self, job: Job) -> Prompt:
-        if self.endpoint == "completions":
-            return Prompt(text=plain_prompt(job.messages))
-        return Prompt(tuple(job.messages))
 
     def _dialect(self, server: Server, job: Job) -> Dialect:
         assert server.dialect is not None

@@ -44,7 +44,7 @@ def _readings(tokens: Spelling) -> Iterator[list[str]]:
     if tokens.encoded:
         yield _decoded(tokens.encoded)
     yield tokens.pieces
-    yield _decoded(_vocabulary_bytes(piece) for piece in tokens.pieces)
+    yield _decoded(vocabulary_bytes(piece) for piece in tokens.pieces)
     yield [piece.replace("▁", " ") for piece in tokens.pieces]
 
 
@@ -64,7 +64,7 @@ def _byte_alphabet() -> dict[str, int]:
 _BYTES = _byte_alphabet()
 
 
-def _vocabulary_bytes(piece: str) -> bytes:
+def vocabulary_bytes(piece: str) -> bytes:
     if all(char in _BYTES for char in piece):
         return bytes(_BYTES[char] for char in piece)
     return piece.encode("utf-8", "surrogatepass")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.engines.spelling import _vocabulary_bytes as vocabulary_bytes
+from distrivote.engines.spelling import vocabulary_bytes as vocabulary_bytes
 from distrivote.splitting import DelimiterSplitter, Splitter, StepStream
 
 BLANK, TEXT, NEWLINE, ENDED = range(4)

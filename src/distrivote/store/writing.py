@@ -83,9 +83,14 @@ _KINDS |= {".parquet": "parquet", ".pq": "parquet"}
 
 def check_output(path: str, source: str) -> None:
     """Raise InputError if the output has no known suffix, no folder, or is the input itself."""
-    target = Path(path)
-    if target.suffix.lower() not in _KINDS:
+    if Path(path).suffix.lower() not in _KINDS:
         raise InputError(f"can't tell the format of {path}: end its name in .jsonl, .csv, .tsv or .parquet")
+    check_place(path, source)
+
+
+def check_place(path: str, source: str) -> None:
+    """Raise InputError if a file can't be written there, or is the input itself."""
+    target = Path(path)
     if target.is_dir():
         raise InputError(f"{path} is a directory: name a file for the results")
     if not target.resolve().parent.is_dir():
@@ -96,6 +101,14 @@ def check_output(path: str, source: str) -> None:
 
 @contextmanager
 def writing(path: str) -> Iterator[Writer]:
+    """Write tables in the format of the path's suffix, whole or not at all."""
+    kind = _KINDS[Path(path).suffix.lower()]
+    with whole_file(path) as file, closing(_writer(file, kind)) as writer:
+        yield writer
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[BinaryIO]:
     """Write beside the target, and put it in place at the end; on an error nothing is left."""
     target = Path(path).resolve()
     try:
@@ -103,9 +116,8 @@ def writing(path: str) -> Iterator[Writer]:
     except OSError as error:
         raise _cant_write(path, error) from error
     try:
-        kind = _KINDS[target.suffix.lower()]
-        with os.fdopen(handle, "wb") as file, closing(_writer(file, kind)) as writer:
-            yield writer
+        with os.fdopen(handle, "wb") as file:
+            yield file
         os.chmod(beside, _permissions(target))
         os.replace(beside, target)
     except OSError as error:
