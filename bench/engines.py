@@ -1,10 +1,11 @@
 """How fast are the engines for real models? Prints JSON.
 
-    python bench/engines.py [--section client] [--tokens 400] [--repeats 3]
+    python bench/engines.py [--section client|plugin] [--tokens 400] [--repeats 3]
 
 `client`: the OpenAI client at 64 concurrent streams from a scripted server in another process, which answers
 at once, one event per token with 20 log-probabilities each, written one by one. What counts is the processor
-time of the client's process: on one core it could read so many tokens per second.
+time of the client's process: on one core it could read so many tokens per second. `plugin`: the vLLM plugin
+against the same decoding without it (bench/vllm_plugin.py, in the environment of `make test-vllm`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from distrivote.engines.base import SamplingParams
@@ -23,6 +25,7 @@ from distrivote.engines.openai import OpenAIEngine
 from distrivote.problem import Problem
 from distrivote.selfstepconf import SelfStepConf
 
+ROOT = Path(__file__).parents[1]
 N_STREAMS = 64
 LONG = 32_768
 MESSAGES = Problem("Tom has 5 apples and buys 7 more. How many has he?").messages()
@@ -141,14 +144,24 @@ def client_section(n_tokens: int, repeats: int) -> dict[str, Any]:
     }
 
 
+def plugin_section() -> dict[str, Any]:
+    """Measure the vLLM plugin in its own environment, where `make test-vllm` has made it."""
+    python, model = ROOT / "build/vllm/bin/python", ROOT / "build/models/smollm2"
+    if not (python.exists() and model.exists()):
+        return {"skipped": "make test-vllm sets up what this needs"}
+    command = [str(python), str(ROOT / "bench/vllm_plugin.py"), "--model", str(model)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout[done.stdout.index("{\n") :]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--section", choices=["client"], action="append")
+    parser.add_argument("--section", choices=["client", "plugin"], action="append")
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
-    sections = {"client": client_section}
-    report = {name: sections[name](args.tokens, args.repeats) for name in args.section or sections}
+    sections = {"client": lambda: client_section(args.tokens, args.repeats), "plugin": plugin_section}
+    report = {name: sections[name]() for name in args.section or sections}
     print(json.dumps(report, indent=2))
 
 

@@ -24,13 +24,17 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("vllm", reason="vLLM is not installed")
 
 from distrivote.confidence import token_confidence  # noqa: E402
+from distrivote.engines.base import SamplingParams  # noqa: E402
+from distrivote.engines.openai import OpenAIEngine  # noqa: E402
 from distrivote.engines.responses import trajectories_from_openai  # noqa: E402
 from distrivote.engines.vllm_args import xargs_of  # noqa: E402
 from distrivote.engines.vllm_tokens import cutter, table_of  # noqa: E402
 from distrivote.errors import InputError  # noqa: E402
+from distrivote.problem import Message  # noqa: E402
 from distrivote.selfstepconf import SelfStepConf, replay  # noqa: E402
 from distrivote.splitting import DelimiterSplitter, WindowSplitter  # noqa: E402
 from distrivote.trajectory import Trajectory  # noqa: E402
+from engines.contract import EngineContract  # noqa: E402
 from engines.host_transfers import HostTransfers  # noqa: E402
 from engines.tiny_model import tiny_model  # noqa: E402
 from engines.vllm_environment import IN_PROCESS, SERVER  # noqa: E402
@@ -446,3 +450,22 @@ def test_bad_values_are_http_400_with_a_sentence(
     assert response.status_code == 400
     assert sentence in response.json()["error"]["message"]
     assert ask(server).status_code == 200
+
+
+# The client of such a server
+
+
+class TestClientContract(EngineContract):
+    question = (Message("user", "Tom has 5 apples"),)
+    any_delimiter = False
+    can_guard = False
+    deterministic = False
+    reproduces_alone = False  # plain chat lacks an entry where the sampled token is not among the 20
+    ending = SamplingParams(temperature=1.0, top_p=1.0, max_tokens=200, seed=1)
+    close_to = 1e-3
+
+    @pytest.fixture(scope="class")
+    def engine(self, server: httpx.Client) -> Iterator[OpenAIEngine]:
+        engine = OpenAIEngine(str(server.base_url), ssc_by="plugin")
+        yield engine
+        engine.close()

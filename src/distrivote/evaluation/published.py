@@ -42,7 +42,7 @@ CONTRADICTIONS: Mapping[str, tuple[str, ...]] = {
         "The paper gives WAcc of DeepSeek-R1-8B on HMMT2025 as 61.59 in one table and as 67.28 in another.",
     ),
     "step-split": (
-        "The paper counts the steps of every splitter as those of \"\\n\\n\" (148 steps in 29k tokens for the"
+        'The paper counts the steps of every splitter as those of "\\n\\n" (148 steps in 29k tokens for the'
         " window of 2,048).",
     ),
 }

@@ -38,6 +38,9 @@ class Column:
     best: Literal["highest", "lowest"] | None = None
     """Which value is set in bold; those whose difference from it is not real are marked too."""
 
+    near: str | None = None
+    """The field that is true where the difference from the best one is not real (a paired comparison)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

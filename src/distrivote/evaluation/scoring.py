@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from distrivote.evaluation.draws import check_budget, draw
 from distrivote.evaluation.drawn import Drawn, Measure, drawn
+from distrivote.evaluation.draws import check_budget, draw
 from distrivote.evaluation.estimates import Sample
 from distrivote.evaluation.pools import Floats, Pool, PoolSet
 from distrivote.voting.ballot import check_confidences

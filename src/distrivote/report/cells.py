@@ -2,8 +2,8 @@
 
 Every printed form (terminal, page, Markdown, LaTeX) takes its texts from here, so that they agree to the
 last digit. The best of a column is the highest or lowest that was measured. A cell ties with it if the
-difference between them is not real: the rows say so in a field `<column>_tied`, from a paired test;
-without one, a cell ties if the best one's interval holds its value.
+difference between them is not real: the column names the field that says so (`near`, a paired
+comparison); without one, a cell ties if the best one's interval holds its value.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ def standings(rows: Sequence[Row], column: Column) -> list[Standing]:
             return ""
         if value == best:
             return "best"
-        tied = row.get(f"{column.name}_tied")
-        if tied is None:
+        if column.near is not None:
+            tied = bool(row.get(column.near))
+        else:
             tied = low is not None and high is not None and low <= value <= high
         return "tied" if tied else ""
 

@@ -177,6 +177,7 @@ def _table(table: Table) -> dict[str, Any]:
             "low": column.low,
             "high": column.high,
             "best": column.best,
+            "near": column.near,
         }
         for column in table.columns
     ]

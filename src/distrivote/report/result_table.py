@@ -19,7 +19,7 @@ from distrivote.report.columns import lines_of
 from distrivote.report.text import shortened
 
 _GAP = 2
-_LONGEST_TEXT = 40
+_LONGEST_TEXT, _SHORTEST_TEXT = 40, 12
 
 
 def result_table(table: Table, width: int) -> Group:
@@ -27,7 +27,7 @@ def result_table(table: Table, width: int) -> Group:
     detail = next((d for d in (2, 1) if _width(_columns(table, d)) <= width), 0)
     columns = _columns(table, detail)
     shown = len(columns)
-    while shown > 1 and _width(columns[:shown]) > width:
+    while shown > 1 and _narrowest(columns[:shown]) > width:
         shown -= 1
     title = Text(" " * INDENT + shortened(table.title, 200), style="bold", no_wrap=True)
     lines = [title, *lines_of(columns[:shown], width)]
@@ -49,6 +49,7 @@ def _columns(table: Table, detail: int) -> list[Printed]:
             _texts(shown_cells(table, column), column, detail),
             right=is_numeric(column),
             most=_LONGEST_TEXT,
+            least=None if is_numeric(column) else _SHORTEST_TEXT,
             must=index == 0,
         )
         for index, column in enumerate(table.columns)
@@ -83,6 +84,10 @@ def _padded(parts: Sequence[str]) -> list[str]:
 
 def _width(columns: Sequence[Printed]) -> int:
     return INDENT + sum(column.natural for column in columns) + _GAP * (len(columns) - 1)
+
+
+def _narrowest(columns: Sequence[Printed]) -> int:
+    return INDENT + sum(column.narrowest for column in columns) + _GAP * (len(columns) - 1)
 
 
 def _phrases(table: Table, detail: int) -> list[str]:

@@ -87,9 +87,17 @@ class Line:
         return Ask(source, budget, self.measure, self.confidence, self.n_repeats)
 
 
-def line(label: str, method: str, *, paper: str | None = None, budget: int | None = None) -> Line:
+def line(
+    label: str,
+    method: str,
+    *,
+    paper: str | None = None,
+    budget: int | None = None,
+    starred: bool | None = None,
+) -> Line:
     """Return the line of a method by its name; a label that ends in * is of the SelfStepConf run."""
-    return Line(label, Voting(parse_method(method)), label.endswith("*"), paper or label, budget)
+    starred = label.endswith("*") if starred is None else starred
+    return Line(label, Voting(parse_method(method)), starred, paper or label, budget)
 
 
 def asks_of(setting: Setting, lines: Iterable[Line]) -> Iterator[Ask]:

@@ -1,0 +1,138 @@
+"""Charts by Altair: every kind that a result may have, as Vega-Lite without colours, and a theme with them.
+
+A specification is the same on light and dark backgrounds: series take their colours from the theme
+(`theme`), in the order of the series. `panels` gives the frames of a chart one by one, for a page that
+arranges them itself; `figure` gives them all in one picture with the title. Nothing here draws: see
+`figures` and `page`.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, NamedTuple
+
+from distrivote.errors import MissingPackageError
+from distrivote.evaluation.results import Chart
+from distrivote.report.chart_rows import Drawing, drawing_of
+
+try:
+    import altair as alt
+
+    from distrivote.report.chart_layers import Frame, layers_of
+except ImportError as error:
+    raise MissingPackageError("altair", "report", "drawing charts") from error
+
+VEGA_LITE = "6.4"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+_WIDTHS = {1: (560, 320), 2: (340, 260), 3: (250, 210)}
+"""The frames in a row of a figure: how wide and high each is, in pixels."""
+
+
+class Theme(NamedTuple):
+    """The colours that are not of a series."""
+
+    ink: str
+    quiet: str
+    grid: str
+    paper: str
+
+
+LIGHT = Theme("#1b1f23", "#59626b", "#e4e8ec", "#ffffff")
+DARK = Theme("#e8eaed", "#a3acb5", "#333a41", "#15181b")
+
+
+def panels(chart: Chart) -> list[tuple[str, dict[str, Any]]]:
+    """Return each frame's title and specification, as wide as what it is put into."""
+    drawing = drawing_of(chart)
+    found = []
+    for index, panel in enumerate(drawing.panels):
+        frame = Frame("container", 280 if len(drawing.panels) == 1 else 220, narrow=True, legend=index == 0)
+        made = alt.layer(*layers_of(drawing, panel, frame)).properties(width="container", height=frame.height)
+        right = frame.label_room(drawing)
+        made = made.properties(padding={"left": 4, "top": 4, "bottom": 4, "right": 4 + right})
+        made = made.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        found.append((panel.title, made.to_dict()))
+    return found
+
+
+def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any]:
+    """Return one picture of the whole chart, with its title and theme."""
+    drawing = drawing_of(chart)
+    n = len(drawing.panels)
+    columns = min(n, 3) if n != 4 else 2
+    width, height = _WIDTHS[columns]
+    made = []
+    for index, panel in enumerate(drawing.panels):
+        frame = Frame(width, height, narrow=columns > 1, legend=index == 0)
+        one = alt.layer(*layers_of(drawing, panel, frame)).properties(width=width, height=height)
+        made.append(one.properties(title=alt.TitleParams(panel.title, fontSize=12)) if n > 1 else one)
+    whole = made[0] if n == 1 else alt.concat(*made, columns=columns, spacing=24)
+    room = columns * width
+    title = alt.TitleParams(
+        text=_wrapped(chart.title, room // 8),
+        subtitle=_wrapped(chart.subtitle, room // 6),
+        anchor="start",
+        offset=14,
+    )
+    specification: dict[str, Any] = whole.properties(title=title, padding=16).to_dict()
+    return specification | {"config": theme(drawing, dark=dark)}
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width) or [""]
+
+
+def theme(drawing: Drawing, *, dark: bool) -> dict[str, Any]:
+    """Return the configuration of Vega-Lite: the colours of the series and of everything else."""
+    colours = DARK if dark else LIGHT
+    series = [style.dark if dark else style.light for style in drawing.styles]
+    accent = "#56B4E9" if dark else "#0072B2"
+    return {
+        "background": colours.paper,
+        "font": FONT,
+        "view": {"stroke": None},
+        "range": {"category": series or [accent]},
+        "title": {
+            "color": colours.ink,
+            "subtitleColor": colours.quiet,
+            "fontSize": 15,
+            "fontWeight": 600,
+            "subtitleFontSize": 12,
+            "subtitlePadding": 6,
+            "lineHeight": 19,
+            "subtitleLineHeight": 16,
+        },
+        "axis": {
+            "labelColor": colours.quiet,
+            "titleColor": colours.quiet,
+            "titleFontWeight": "normal",
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+            "gridColor": colours.grid,
+            "domainColor": colours.quiet,
+            "tickColor": colours.quiet,
+            "titlePadding": 8,
+            "labelOverlap": "greedy",
+        },
+        "axisY": {"domain": False, "ticks": False, "tickCount": 5},
+        "axisX": {"grid": False, "tickCount": 6},
+        "legend": {
+            "orient": "top",
+            "title": None,
+            "labelColor": colours.ink,
+            "labelFontSize": 12,
+            "labelLimit": 240,
+            "symbolStrokeWidth": 2,
+            "symbolSize": 60,
+            "offset": 8,
+            "rowPadding": 4,
+        },
+        "text": {"color": colours.ink, "fontSize": 11},
+        "rule": {"color": colours.quiet},
+        "style": {
+            "interval": {"color": colours.ink},
+            "accent": {"color": accent},
+            "hollow": {"color": colours.ink, "strokeWidth": 1.8, "fill": colours.paper},
+            "quiet": {"color": colours.quiet},
+        },
+    }
