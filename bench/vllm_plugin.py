@@ -24,7 +24,7 @@ import numpy as np
 from distrivote.engines.vllm_args import xargs_of
 from distrivote.engines.vllm_batch import SteeredBatch
 from distrivote.engines.vllm_rows import Rows
-from distrivote.engines.vllm_tokens import TokenTable
+from distrivote.engines.token_tables import TokenTable
 from distrivote.selfstepconf import SelfStepConf
 
 N = 32

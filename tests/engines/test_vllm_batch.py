@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.confidence import token_confidence, token_entropy
+from distrivote.engines.token_tables import TokenTable
 from distrivote.engines.vllm_batch import SteeredBatch
-from distrivote.engines.vllm_tokens import TokenTable
 from distrivote.selfstepconf import ControllerStream, SelfStepConf, replay
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, WindowSplitter
 from distrivote.trajectory import Insertion

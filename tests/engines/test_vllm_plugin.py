@@ -27,8 +27,8 @@ from distrivote.confidence import token_confidence  # noqa: E402
 from distrivote.engines.base import SamplingParams  # noqa: E402
 from distrivote.engines.openai import OpenAIEngine  # noqa: E402
 from distrivote.engines.responses import trajectories_from_openai  # noqa: E402
+from distrivote.engines.token_tables import cutter, table_of  # noqa: E402
 from distrivote.engines.vllm_args import xargs_of  # noqa: E402
-from distrivote.engines.vllm_tokens import cutter, table_of  # noqa: E402
 from distrivote.errors import InputError  # noqa: E402
 from distrivote.problem import Message  # noqa: E402
 from distrivote.selfstepconf import SelfStepConf, replay  # noqa: E402
@@ -229,7 +229,7 @@ def test_a_batch_without_watched_requests_costs_nothing(config: Any) -> None:
 
 
 def table_of_nothing() -> Any:
-    from distrivote.engines.vllm_tokens import TokenTable
+    from distrivote.engines.token_tables import TokenTable
 
     return TokenTable([b""] * N_TOKENS)
 

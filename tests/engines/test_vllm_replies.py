@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from distrivote.engines.base import SamplingParams
+from distrivote.engines.token_tables import TokenTable
 from distrivote.engines.vllm_replies import Reply
-from distrivote.engines.vllm_tokens import TokenTable
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.splitting import WindowSplitter
 from distrivote.trajectory import Insertion, Trajectory

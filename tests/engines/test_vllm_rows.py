@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.confidence import token_confidence
+from distrivote.engines.token_tables import TokenTable
 from distrivote.engines.vllm_args import xargs_of
 from distrivote.engines.vllm_batch import SteeredBatch
 from distrivote.engines.vllm_rows import Rows, wanted_k
-from distrivote.engines.vllm_tokens import TokenTable
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.splitting import WindowSplitter
 from strategies import MANY

@@ -11,10 +11,10 @@ pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore")]
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from distrivote.engines.token_tables import TokenTable  # noqa: E402
 from distrivote.engines.vllm_args import xargs_of  # noqa: E402
 from distrivote.engines.vllm_batch import SteeredBatch  # noqa: E402
 from distrivote.engines.vllm_slots import SlottedSteering  # noqa: E402
-from distrivote.engines.vllm_tokens import TokenTable  # noqa: E402
 from distrivote.selfstepconf import SelfStepConf  # noqa: E402
 from distrivote.splitting import EntropySplitter, WindowSplitter  # noqa: E402
 from engines.host_transfers import HostTransfers  # noqa: E402

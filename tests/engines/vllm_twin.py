@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from distrivote.confidence import token_confidence, token_entropy
-from distrivote.engines.vllm_tokens import TokenTable
+from distrivote.engines.token_tables import TokenTable
 from distrivote.selfstepconf import SelfStepConf
 
 

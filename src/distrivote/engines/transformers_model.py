@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.engines.vllm_tokens import pieces_of
+from distrivote.engines.token_tables import pieces_of
 from distrivote.errors import EngineError, InputError, MissingPackageError, UnknownNameError
 from distrivote.problem import Message
 

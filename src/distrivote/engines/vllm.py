@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
+from distrivote.engines.token_tables import cutter, table_of
 from distrivote.engines.vllm_args import Xargs, xargs_of
 from distrivote.engines.vllm_replies import Reply
-from distrivote.engines.vllm_tokens import cutter, table_of
 from distrivote.errors import DistrivoteError, EngineError, InputError, MissingPackageError, UnknownNameError
 from distrivote.problem import Message
 from distrivote.selfstepconf import Controller, SelfStepConf

@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from distrivote.confidence import token_confidence, token_entropy
 from distrivote.confidence.tokens import DEFAULT_K, SENTINEL
+from distrivote.engines.token_tables import BLANK, CONTEXT, ENDED, TEXT, TokenTable, table_number
 from distrivote.engines.vllm_absent import PRIME, Absent, Request, Seen, seen_before
-from distrivote.engines.vllm_tokens import BLANK, CONTEXT, ENDED, TEXT, TokenTable, table_number
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.splitting import EntropySplitter, WindowSplitter
 

@@ -19,12 +19,12 @@ from vllm.tokenizers import cached_tokenizer_from_config
 from vllm.v1.sample.logits_processor import LogitsProcessor
 from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as LogitsProcessorV2
 
+from distrivote.engines.token_tables import cutter, table_of
 from distrivote.engines.vllm_args import controller_of
 from distrivote.engines.vllm_batch import SteeredBatch
 from distrivote.engines.vllm_logits import Transfer, forced, top_logprobs
 from distrivote.engines.vllm_rows import Rows
 from distrivote.engines.vllm_slots import SlottedSteering
-from distrivote.engines.vllm_tokens import cutter, table_of
 from distrivote.errors import InputError
 
 _NEUTRAL: dict[str, tuple[object, ...]] = {

@@ -16,7 +16,7 @@ import numpy as np
 from distrivote.confidence import token_confidence, token_entropy
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.spelling import cut
-from distrivote.engines.vllm_tokens import CONTEXT, TokenTable
+from distrivote.engines.token_tables import CONTEXT, TokenTable
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.trajectory import Floats, Interventions, Trajectory
 

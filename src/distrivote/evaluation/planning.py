@@ -22,14 +22,14 @@ from distrivote.voting.vote import vote_batch
 
 BUDGETS = (1, 8, 16, 32, 64, 128, 256)
 
-MISSING = 0.2
+MISSING = 0.25
 """Trajectories without an answer, as a share of those that are not right; on hard questions four times
-as many as on easy ones. This and the next two are medians over the presets, rounded."""
+as many as on easy ones. This and the next three are medians over the presets, rounded."""
 
 HARD = 0.8
 """Hard questions, as a share of 1 - pass@1."""
 
-MISLED = 0.25
+MISLED = 0.3
 """Confidently wrong questions, as a share of the hard ones; fewer if the AUROC allows no more."""
 
 DROP = 0.5
@@ -52,19 +52,18 @@ def typical(pass1: float, auroc: float) -> Simulation:
     missing = MISSING * (1 - pass1) / (1 + 3 * hard)
     shape = Simulation(
         hard_share=hard,
-        hard_rate=0.1 * pass1,
+        hard_rate=min(0.1, pass1 / 2),
         confidently_wrong=0.0,
-        hard_drop=DROP,
         unanswered=missing,
         hard_unanswered=4 * missing,
     )
     shape = with_pass1(shape, pass1)
     for part in (MISLED, MISLED / 2, MISLED / 4):
         try:
-            return with_auroc(replace(shape, confidently_wrong=part * hard), auroc)
+            return with_auroc(replace(shape, confidently_wrong=part * hard), auroc, DROP)
         except InputError:
             continue
-    return with_auroc(shape, auroc)
+    return with_auroc(shape, auroc, DROP)
 
 
 def plan(
@@ -110,8 +109,8 @@ def plan(
         for name, flags in right.items():
             low, high = _wilson(flags)
             row |= {name: float(flags.mean()), f"{name}_low": low, f"{name}_high": high}
-            point = {"budget": budget, "cost": cost, "method": name, "accuracy": float(flags.mean())}
-            points.append(point | {"low": low, "high": high})
+            measured: Row = {"accuracy": float(flags.mean()), "low": low, "high": high}
+            points.append({"budget": budget, "cost": cost, "method": name, **measured})
         if len(names) > 1:
             gain, low, high = _paired(right[names[-1]], right[names[0]])
             row |= {"gain": gain, "gain_low": low, "gain_high": high}
@@ -186,7 +185,7 @@ def _notes(simulation: Simulation, n_questions: int) -> tuple[str, ...]:
         "This is a simulation, not a measurement: before you spend much, sample a few questions and measure"
         " pass@1, AUROC and the vote itself.",
         f"Assumed: {simulation.hard_share:.0%} hard questions, {simulation.confidently_wrong:.1%} confidently"
-        f" wrong, {simulation.unanswered:.1%} of the trajectories without an answer"
-        f" ({simulation.hard_unanswered:.1%} on hard questions).",
+        f" wrong, {simulation.unanswered:.1%} of the trajectories without an answer on easy questions and"
+        f" {simulation.hard_unanswered:.1%} on hard ones.",
         f"Intervals are those of {n_questions:,} simulated questions; a benchmark of 30 varies far more.",
     )

@@ -133,7 +133,15 @@ def _measured(batches: Sequence[_Batch], n_workers: int) -> Iterator[list[Floats
 
 def measure_batch(batch: _Batch) -> list[Floats]:
     """Return (n_values, n_questions, n_repeats) for each ask."""
-    draws = _draws(batch)
+    first = batch.asks[0]
+    draws = draw_pools(
+        batch.pools,
+        first.budget,
+        batch.n_repeats,
+        batch.seed,
+        confidence=first.confidence,
+        confident=batch.confident,
+    )
     arrays = []
     for index, ask in enumerate(batch.asks):
         if index % _TOGETHER == 0:
@@ -143,14 +151,22 @@ def measure_batch(batch: _Batch) -> list[Floats]:
     return arrays
 
 
-def _draws(batch: _Batch) -> Drawn:
-    budget, confidence = batch.asks[0].budget, batch.asks[0].confidence
+def draw_pools(
+    pools: Sequence[Pool],
+    budget: int,
+    n_repeats: int,
+    seed: int,
+    *,
+    confidence: str | None = None,
+    confident: bool = True,
+) -> Drawn:
+    """Return the draws of some questions, one after the other; without confidences all are 1."""
     columns = []
-    for pool in batch.pools:
-        which = draw(pool.question, pool.n_trajectories, budget, batch.n_repeats, batch.seed)
+    for pool in pools:
+        which = draw(pool.question, pool.n_trajectories, budget, n_repeats, seed)
         classes, values = pool.classes, confidence_of(pool, confidence)
         right = pool.right_classes[np.maximum(classes, 0)] if (classes >= 0).any() else classes >= 0
-        if batch.confident:
+        if confident:
             check_confidences(values, f"confidence {{}} of question {pool.question}".format)
             # An answer without a confidence can't take part, in no method, so that all see the same.
             classes = np.where(np.isnan(values), -1, classes)

@@ -170,11 +170,19 @@ def with_pass1(simulation: Simulation, pass1: float) -> Simulation:
     return replace(simulation, easy_rate=(pass1 - least) / easy.answered)
 
 
-def with_auroc(simulation: Simulation, auroc: float) -> Simulation:
-    """Return the simulation with the separation that gives this AUROC; InputError if there is none."""
+def with_auroc(simulation: Simulation, auroc: float, drop: float | None = None) -> Simulation:
+    """Return the simulation with the separation that gives this AUROC; InputError if there is none.
+
+    With `drop`, `hard_drop` becomes this many separations, else it stays.
+    """
+
+    def separated(by: float) -> Simulation:
+        hard_drop = simulation.hard_drop if drop is None else drop * by
+        return replace(simulation, separation=by, hard_drop=hard_drop)
+
     farthest = 40 * (simulation.spread_right + simulation.spread_wrong + simulation.level_spread)
     low, high = -farthest, farthest
-    lowest, highest = (replace(simulation, separation=end).auroc for end in (low, high))
+    lowest, highest = separated(low).auroc, separated(high).auroc
     if not lowest < auroc < highest:
         raise InputError(
             f"AUROC is {auroc}: with {simulation.confidently_wrong:.1%} of the questions confidently wrong"
@@ -182,11 +190,11 @@ def with_auroc(simulation: Simulation, auroc: float) -> Simulation:
         )
     for _ in range(80):
         middle = (low + high) / 2
-        if replace(simulation, separation=middle).auroc < auroc:
+        if separated(middle).auroc < auroc:
             low = middle
         else:
             high = middle
-    return replace(simulation, separation=(low + high) / 2)
+    return separated((low + high) / 2)
 
 
 class Drawn(NamedTuple):

@@ -49,7 +49,9 @@ class Frame:
         return [{"x": right, "y": y, "s": r["s"]} for r, y in zip(found, places, strict=True)]
 
     def label_room(self, drawing: Drawing) -> int:
-        """Return how many pixels the names at the right need."""
+        """Return how many pixels the names or numbers at the right need."""
+        if drawing.chart.kind == "bars" and drawing.chart.x.format == "text":
+            return 44
         return max((7 * len(row["s"]) for row in self.labels(drawing)), default=0)
 
 
@@ -105,7 +107,9 @@ def _legend(drawing: Drawing, frame: Frame) -> alt.Legend | None:
         return None
     longest = max(map(len, drawing.series))
     room = 330 if frame.narrow else 560
-    return alt.Legend(columns=max(1, room // (7 * longest + 34)), title=None)
+    # Above the labels of vertical lines, where there are some.
+    offset = 24 if drawing.chart.rules else alt.Undefined
+    return alt.Legend(offset=offset, columns=max(1, room // (7 * longest + 34)), title=None)
 
 
 def _colour(drawing: Drawing, frame: Frame) -> dict[str, Any]:
@@ -119,15 +123,18 @@ def _colour(drawing: Drawing, frame: Frame) -> dict[str, Any]:
 def _shape(drawing: Drawing, frame: Frame) -> dict[str, Any]:
     if not drawing.series:
         return {}
-    scale = alt.Scale(domain=drawing.series, range=[style.shape for style in drawing.styles])
+    stairs = drawing.chart.kind == "steps"
+    shapes = ["stroke" if stairs and style.line else style.shape for style in drawing.styles]
+    scale = alt.Scale(domain=drawing.series, range=shapes)
     return {"shape": alt.Shape("s:N", scale=scale, legend=_legend(drawing, frame))}
 
 
-def _dash(drawing: Drawing) -> dict[str, Any]:
+def _dash(drawing: Drawing, frame: Frame) -> dict[str, Any]:
     if not drawing.series:
         return {}
+    legend = _legend(drawing, frame) if drawing.chart.kind == "steps" else None
     scale = alt.Scale(domain=drawing.series, range=[list(style.dash) for style in drawing.styles])
-    return {"strokeDash": alt.StrokeDash("s:N", scale=scale, legend=None)}
+    return {"strokeDash": alt.StrokeDash("s:N", scale=scale, legend=legend)}
 
 
 def _tooltip(chart: Chart, *, published: bool = False, interval: bool = False) -> list[alt.Tooltip]:
@@ -168,7 +175,7 @@ def _lines(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
         band = _chart(bands).mark_area(opacity=weight, **style, **stairs)
         layers.append(band.encode(x=x, y=_y(drawing, "lo"), y2="hi:Q", **colour))
     line = _chart(lines).mark_line(strokeWidth=2, **style, **stairs)
-    layers.append(line.encode(x=x, y=y, **colour, **_dash(drawing)))
+    layers.append(line.encode(x=x, y=y, **colour, **_dash(drawing, frame)))
     longest = max((sum(r.get("s") == n for r in lines) for n in drawing.series or [None]), default=0)
     tip = _tooltip(chart, interval=bool(bands))
     if longest <= _MOST_DOTS and chart.kind != "steps":
@@ -179,7 +186,7 @@ def _lines(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
     layers.append(target.encode(x=x, y=y, tooltip=tip))
     if marks:
         diamond = _chart(marks).mark_point(size=80, filled=True, opacity=1, shape="diamond")
-        layers.append(diamond.encode(x=x, y=y, tooltip=_tooltip(chart), **colour))
+        layers.append(diamond.encode(x=x, y=y, tooltip=_tooltip(chart), **colour, **_shape(drawing, frame)))
     layers += _hollow(drawing, panel, frame, {"x": x, "y": y})
     labels = frame.labels(drawing, panel)
     if labels:
@@ -225,7 +232,9 @@ def _bars(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
     names = alt.Axis(title=None if lying else chart.x.label, labelLimit=150, grid=False, labelAngle=0)
     if not lying:
         names = alt.Axis(title=chart.x.label, labelAngle=0, format=_format(chart.x) or alt.Undefined)
-    place: dict[str, Any] = {("y" if lying else "x"): (alt.Y if lying else alt.X)("x:O", sort=order, axis=names)}
+    room = alt.Scale(paddingInner=0.3, paddingOuter=0.15)
+    of_words = (alt.Y if lying else alt.X)("x:O", sort=order, axis=names, scale=room)
+    place: dict[str, Any] = {"y" if lying else "x": of_words}
     if several:
         offset = alt.YOffset if lying else alt.XOffset
         place["yOffset" if lying else "xOffset"] = offset("s:N", sort=drawing.series)
@@ -245,7 +254,12 @@ def _bars(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
         rule = _chart(intervals).mark_rule(strokeWidth=1.5, style="interval")
         layers.append(rule.encode(**place, **along("lo"), **{"x2" if lying else "y2": "hi:Q"}))
     if lying:
-        values = [{**row, "y": row.get("hi", row["y"]), "t": spelt(row["y"], chart.y)} for row in panel.measured]
+        published = {(row["x"], row.get("s")): row["y"] for row in panel.published}
+        values = [
+            {**row, "y": max(row["y"], row.get("hi", 0), published.get((row["x"], row.get("s")), 0))}
+            | {"t": spelt(row["y"], chart.y)}
+            for row in panel.measured
+        ]
         text = _chart(values).mark_text(align="left", dx=6, baseline="middle", fontSize=10 if several else 11)
         layers.append(text.encode(**place, **along("y"), text="t:N"))
     return layers + _hollow(drawing, panel, frame, place | along("y"))
@@ -270,7 +284,8 @@ def _histogram(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
             if row.get("s") == name
         ]
         bar = _chart(rows).mark_rect(fillOpacity=0.4 if name else 0.8, strokeWidth=1, strokeOpacity=0.9, **style)
-        both = colour | ({"stroke": alt.Stroke("s:N", legend=None)} if colour else {})
+        edges = alt.Stroke("s:N", scale=alt.Scale(domain=drawing.series), legend=_legend(drawing, frame))
+        both = colour | ({"stroke": edges} if colour else {})
         layers.append(bar.encode(x=x, x2="b:Q", y=_y(drawing), y2="z:Q", tooltip=tip, **both))
     return layers
 
@@ -310,6 +325,6 @@ def _rules(chart: Chart) -> list[Layer]:
         rows = [{"at": at, "n": f"{name} {spelt(at, chart.x)}"}]
         line = _chart(rows).mark_rule(strokeWidth=1.2, strokeDash=list(dash), style="interval")
         layers.append(line.encode(x="at:Q"))
-        text = _chart(rows).mark_text(align="left", dx=4, dy=8, baseline="top", fontSize=11)
+        text = _chart(rows).mark_text(align="center", dy=-4, baseline="bottom", fontSize=11)
         layers.append(text.encode(x="at:Q", y=alt.value(0), text="n:N"))
     return layers

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from distrivote.errors import MissingPackageError
 from distrivote.evaluation.results import Chart
-from distrivote.report.chart_rows import Drawing, drawing_of
+from distrivote.report.chart_rows import drawing_of
+from distrivote.report.series import BLUE
 
 try:
     import altair as alt
@@ -65,33 +66,45 @@ def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any]:
     for index, panel in enumerate(drawing.panels):
         frame = Frame(width, height, narrow=columns > 1, legend=index == 0)
         one = alt.layer(*layers_of(drawing, panel, frame)).properties(width=width, height=height)
-        made.append(one.properties(title=alt.TitleParams(panel.title, fontSize=12)) if n > 1 else one)
+        heading = alt.TitleParams(panel.title, fontSize=12, offset=20 if chart.rules else 8)
+        made.append(one.properties(title=heading) if n > 1 else one)
     whole = made[0] if n == 1 else alt.concat(*made, columns=columns, spacing=24)
     room = columns * width
     title = alt.TitleParams(
         text=_wrapped(chart.title, room // 8),
-        subtitle=_wrapped(chart.subtitle, room // 6),
+        subtitle=_wrapped(subtitle(chart), room // 6),
         anchor="start",
         offset=14,
     )
     specification: dict[str, Any] = whole.properties(title=title, padding=16).to_dict()
-    return specification | {"config": theme(drawing, dark=dark)}
+    config = theme(dark=dark) | {"range": {"category": colours_of(chart, dark=dark)}}
+    return specification | {"config": config}
+
+
+def subtitle(chart: Chart) -> str:
+    """Return the chart's answer, and what hollow marks mean where there are any."""
+    hollow = chart.published is not None and any(row.get(chart.published) for row in chart.rows)
+    return f"{chart.subtitle} · hollow: published numbers" if hollow else chart.subtitle
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width) or [""]
 
 
-def theme(drawing: Drawing, *, dark: bool) -> dict[str, Any]:
-    """Return the configuration of Vega-Lite: the colours of the series and of everything else."""
+def colours_of(chart: Chart, *, dark: bool) -> list[str]:
+    """Return the colours of the chart's series, in their order."""
+    styles = drawing_of(chart).styles or [BLUE]
+    return [style.dark if dark else style.light for style in styles]
+
+
+def theme(*, dark: bool) -> dict[str, Any]:
+    """Return the configuration of Vega-Lite without the colours of series."""
     colours = DARK if dark else LIGHT
-    series = [style.dark if dark else style.light for style in drawing.styles]
-    accent = "#56B4E9" if dark else "#0072B2"
+    accent = BLUE.dark if dark else BLUE.light
     return {
         "background": colours.paper,
         "font": FONT,
         "view": {"stroke": None},
-        "range": {"category": series or [accent]},
         "title": {
             "color": colours.ink,
             "subtitleColor": colours.quiet,
@@ -114,12 +127,14 @@ def theme(drawing: Drawing, *, dark: bool) -> dict[str, Any]:
             "titlePadding": 8,
             "labelOverlap": "greedy",
         },
-        "axisY": {"domain": False, "ticks": False, "tickCount": 5},
+        "axisY": {"domain": False, "ticks": False, "tickCount": 5, "labelPadding": 6},
         "axisX": {"grid": False, "tickCount": 6},
         "legend": {
             "orient": "top",
             "title": None,
             "labelColor": colours.ink,
+            "titleColor": colours.quiet,
+            "titleFontWeight": "normal",
             "labelFontSize": 12,
             "labelLimit": 240,
             "symbolStrokeWidth": 2,

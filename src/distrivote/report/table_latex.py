@@ -15,6 +15,8 @@ from distrivote.report.settings import settings_line
 from distrivote.report.text import visible
 
 _COMMANDS = {
+    # A row that begins with [ or * would be read as an argument of the line end before it.
+    "[": "{[}", "*": "{*}",
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
     "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "’": "'", "‘": "`",
@@ -104,7 +106,7 @@ def escaped(text: str) -> str:
     r"""Return text that LaTeX prints as it is.
 
     >>> escaped("50% of a_b"), escaped("é ű 数")
-    ('50\\% of a\\_b', "\\'{e} \\H{u} [U+6570]")
+    ('50\\% of a\\_b', "\\'{e} \\H{u} {[}U+6570]")
     """
     return "".join(map(_character, visible(text)))
 
@@ -117,4 +119,4 @@ def _character(char: str) -> str:
     parts = unicodedata.normalize("NFD", char)
     if len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS:
         return f"\\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
-    return f"[U+{ord(char):04X}]"
+    return f"{{[}}U+{ord(char):04X}]"

@@ -62,8 +62,8 @@ class Experiment:
 
     make: Callable[[Setting, Scores], Findings]
     asks: Callable[[Setting], Iterable[Ask]] = field(default=lambda _: ())
-    traces: bool = False
-    """Whether it reads the steps of single trajectories, which are loaded only if one does."""
+    reads: tuple[str, ...] = ()
+    """What it reads beyond answers and confidences, as `loading.READS` names it."""
 
 
 @dataclass(frozen=True, slots=True)

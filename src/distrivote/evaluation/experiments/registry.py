@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from distrivote.errors import UnknownNameError
-from distrivote.evaluation.experiments import sweeps, voting
+from distrivote.evaluation.experiments import sampling, splits, sweeps, voting
 from distrivote.evaluation.experiments.base import Experiment
 
-EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (*voting.EXPERIMENTS, *sweeps.EXPERIMENTS)}
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each
+    for each in (*voting.EXPERIMENTS, *splits.EXPERIMENTS, *sweeps.EXPERIMENTS, *sampling.EXPERIMENTS)
+}
 
 
 def experiments_named(names: Iterable[str]) -> tuple[Experiment, ...]:

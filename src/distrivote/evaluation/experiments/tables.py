@@ -5,6 +5,7 @@ Shared by all experiments that measure lines on draws.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -58,16 +59,28 @@ class Measured(NamedTuple):
     estimates: dict[str, Estimate]
 
 
+def measured_line(
+    setting: Setting,
+    scores: Scores,
+    study: Study,
+    line: Line,
+    value: str = "correct",
+    label: str | None = None,
+) -> Measured | None:
+    """Return a line with its samples; None if it could be measured nowhere in the study."""
+    samples = samples_of(setting, scores, study, line, value)
+    if not samples:
+        return None
+    named = line if label is None else dataclasses.replace(line, label=label)
+    return Measured(named, samples, estimates_of(setting, samples))
+
+
 def measured(
     setting: Setting, scores: Scores, study: Study, lines: Sequence[Line], value: str = "correct"
 ) -> list[Measured]:
     """Return the lines that could be measured anywhere in the study."""
-    found = []
-    for line in lines:
-        samples = samples_of(setting, scores, study, line, value)
-        if samples:
-            found.append(Measured(line, samples, estimates_of(setting, samples)))
-    return found
+    found = (measured_line(setting, scores, study, line, value) for line in lines)
+    return [row for row in found if row is not None]
 
 
 def near_the_best(setting: Setting, rows: Sequence[Measured], column: str) -> list[bool]:

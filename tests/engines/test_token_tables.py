@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrivote.engines.vllm_tokens import (
+from distrivote.engines.token_tables import (
     BLANK,
     ENDED,
     NO_DELIMITER,
