@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from distrivote.engines.token_tables import TokenTable
 from distrivote.engines.vllm_args import xargs_of
 from distrivote.engines.vllm_batch import SteeredBatch
 from distrivote.engines.vllm_rows import Rows
-from distrivote.engines.token_tables import TokenTable
 from distrivote.selfstepconf import SelfStepConf
 
 N = 32
