@@ -16,6 +16,9 @@ import difflib
 from collections.abc import Iterable
 
 
+_MOST_NAMES = 24
+
+
 class DistrivoteError(Exception):
     """The root: catch it to catch everything that distrivote raises on purpose."""
 
@@ -34,7 +37,8 @@ class UnknownNameError(InputError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = list(known)
         nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
-        super().__init__(f"unknown {kind} {name!r}: did you mean {', '.join(nearest)}?")
+        more = f" or {len(nearest) - _MOST_NAMES} others" if len(nearest) > _MOST_NAMES else ""
+        super().__init__(f"unknown {kind} {name!r}: did you mean {', '.join(nearest[:_MOST_NAMES])}{more}?")
 
 
 class EngineError(DistrivoteError):

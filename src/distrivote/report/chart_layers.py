@@ -48,19 +48,13 @@ class Frame:
         right = max(r["x"] for r in found)
         return [{"x": right, "y": y, "s": r["s"]} for r, y in zip(found, places, strict=True)]
 
-    def label_room(self, drawing: Drawing) -> int:
-        """Return how many pixels the names or numbers at the right need."""
-        if drawing.chart.kind == "bars" and drawing.chart.x.format == "text":
-            return 44
-        return max((7 * len(row["s"]) for row in self.labels(drawing)), default=0)
-
 
 def layers_of(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
     """Return the layers of one frame, the lowest first."""
     kind = drawing.chart.kind
     if kind == "heatmap":
-        return _heatmap(drawing, panel)
-    if kind == "bars":
+        layers = _heatmap(drawing, panel)
+    elif kind == "bars":
         layers = _bars(drawing, panel, frame)
     elif kind == "histogram":
         layers = _histogram(drawing, panel, frame)
@@ -68,7 +62,8 @@ def layers_of(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
         layers = _points(drawing, panel, frame)
     else:
         layers = _lines(drawing, panel, frame)
-    return [*layers, *_rules(drawing.chart)]
+    # A layer without rows would make Vega complain about its axes.
+    return [layer for layer in layers if layer.data.values] + _rules(drawing.chart)
 
 
 # Axes and channels

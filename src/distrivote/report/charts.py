@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from distrivote.errors import MissingPackageError
 from distrivote.evaluation.results import Chart
 from distrivote.report.chart_rows import drawing_of
-from distrivote.report.series import BLUE
+from distrivote.report.series import BLUE, Style
 
 try:
     import altair as alt
@@ -43,28 +43,34 @@ DARK = Theme("#e8eaed", "#a3acb5", "#333a41", "#15181b")
 
 
 def panels(chart: Chart) -> list[tuple[str, dict[str, Any]]]:
-    """Return each frame's title and specification, as wide as what it is put into."""
+    """Return each frame's title and specification, as wide as what it is put into.
+
+    One frame carries its legend; several have none, and `legend_of` says what to put above them. There
+    are none at all if no row has a place on the axes.
+    """
     drawing = drawing_of(chart)
+    alone = len(drawing.panels) == 1
     found = []
-    for index, panel in enumerate(drawing.panels):
-        frame = Frame("container", 280 if len(drawing.panels) == 1 else 220, narrow=True, legend=index == 0)
+    for panel in drawing.panels if drawing.rows else ():
+        frame = Frame("container", 280 if alone else 220, narrow=True, legend=alone)
         made = alt.layer(*layers_of(drawing, panel, frame)).properties(width="container", height=frame.height)
-        right = frame.label_room(drawing)
-        made = made.properties(padding={"left": 4, "top": 4, "bottom": 4, "right": 4 + right})
-        made = made.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        made = made.properties(padding=4, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         found.append((panel.title, made.to_dict()))
     return found
 
 
-def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any]:
-    """Return one picture of the whole chart, with its title and theme."""
+def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any] | None:
+    """Return one picture of the whole chart, with its title and theme; None if there is nothing to draw."""
     drawing = drawing_of(chart)
+    if not drawing.rows:
+        return None
     n = len(drawing.panels)
     columns = min(n, 3) if n != 4 else 2
     width, height = _WIDTHS[columns]
     made = []
-    for index, panel in enumerate(drawing.panels):
-        frame = Frame(width, height, narrow=columns > 1, legend=index == 0)
+    fullest = max(drawing.panels, key=lambda panel: len({row.get("s") for row in panel.measured}))
+    for panel in drawing.panels:
+        frame = Frame(width, height, narrow=columns > 1, legend=panel is fullest)
         one = alt.layer(*layers_of(drawing, panel, frame)).properties(width=width, height=height)
         heading = alt.TitleParams(panel.title, fontSize=12, offset=20 if chart.rules else 8)
         made.append(one.properties(title=heading) if n > 1 else one)
@@ -79,6 +85,19 @@ def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any]:
     specification: dict[str, Any] = whole.properties(title=title, padding=16).to_dict()
     config = theme(dark=dark) | {"range": {"category": colours_of(chart, dark=dark)}}
     return specification | {"config": config}
+
+
+def legend_of(chart: Chart) -> list[tuple[str, Style]]:
+    """Return the names and styles of the series."""
+    drawing = drawing_of(chart)
+    return list(zip(drawing.series, drawing.styles, strict=True))
+
+
+def least_width(chart: Chart) -> int:
+    """Return how many pixels a frame needs to be readable; narrower screens scroll."""
+    if chart.kind != "heatmap":
+        return 0
+    return 140 + 32 * len({row.get(chart.x.field) for row in chart.rows})
 
 
 def subtitle(chart: Chart) -> str:
@@ -126,6 +145,7 @@ def theme(*, dark: bool) -> dict[str, Any]:
             "tickColor": colours.quiet,
             "titlePadding": 8,
             "labelOverlap": "greedy",
+            "labelSeparation": 6,
         },
         "axisY": {"domain": False, "ticks": False, "tickCount": 5, "labelPadding": 6},
         "axisX": {"grid": False, "tickCount": 6},

@@ -36,6 +36,8 @@ def write_figures(report: Report, folder: str, watch: Callable[[int, int], None]
     for index, (experiment, chart) in enumerate(charts):
         for dark in (False, True):
             drawn = figure(chart, dark=dark)
+            if drawn is None:
+                continue
             name = file_name(f"{experiment}-{chart.name}") + ("-dark" if dark else "")
             svg = vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE)
             png = vl_convert.svg_to_png(svg, scale=_SCALE)
