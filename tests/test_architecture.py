@@ -57,8 +57,8 @@ WORLDLY = {
 }  # fmt: skip
 
 HEAVY = {
-    "torch", "transformers", "vllm", "llama_cpp", "httpx", "ray", "numba", "pandas", "sklearn", "matplotlib", "altair", "fastapi",
-    "pyarrow", "polars", "duckdb", "rich", "typer", "sympy", "math_verify",
+    "torch", "transformers", "vllm", "llama_cpp", "httpx", "ray", "numba", "pandas", "sklearn", "matplotlib",
+    "altair", "vl_convert", "fastapi", "uvicorn", "pyarrow", "polars", "duckdb", "rich", "typer", "sympy", "math_verify",
 }  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-
 _MOST_NAMES = 24
 
 
