@@ -174,11 +174,11 @@ def completion_tokens(logprobs: Any, tokens: Any, where: str) -> ReplyTokens:
 def _vllm_trajectory(sample: Any, where: str) -> Trajectory:
     text = _string(_get(sample, "text"), f"{where}: its text")
     rows = _get(sample, "logprobs")
-    tokens = None if rows is None else _token_tables(rows, _get(sample, "token_ids") or [], where)
+    tokens = None if rows is None else _vllm_tokens(rows, _get(sample, "token_ids") or [], where)
     return trajectory_of_reply(text, "", tokens, _get(sample, "finish_reason"), where)
 
 
-def _token_tables(rows: Any, token_ids: Any, where: str) -> ReplyTokens:
+def _vllm_tokens(rows: Any, token_ids: Any, where: str) -> ReplyTokens:
     if not (_is_list(rows) and _is_list(token_ids)):
         raise InputError(f"{where}: token_ids and logprobs are not lists: hand them in as they came")
     if len(rows) != len(token_ids):
