@@ -135,8 +135,12 @@ def test_a_template_without_a_place_for_the_question_is_an_error(
 def test_ctrl_c_votes_on_what_is_finished() -> None:
     command = [sys.executable, "-m", "distrivote", "ask", QUESTION, "--budget", "2000", "--slots", "4"]
     process = subprocess.Popen(
-        [*command, "--max-tokens", "24", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [*command, "--max-tokens", "24", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # whoever starts the tests in the background has it ignored
     time.sleep(12)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
