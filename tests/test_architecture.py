@@ -32,7 +32,6 @@ LAYERS = [
     {"benchmarks"},
     {"generate"},
     {"generate_ray"},
-    {"evaluation"},
     {"report"},
     {"cli", "__main__"},
 ]
