@@ -102,7 +102,7 @@ def ask(
     controller = controller_of(ssc, alpha, delta, reflection, split)
     choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
     params = SamplingParams(
-        *(temperature, top_p, top_k, min_p, max_tokens or choice.default_max_tokens),
+        *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
         seed=seed,
         thinking=thinking,
     )

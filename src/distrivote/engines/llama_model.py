@@ -76,8 +76,12 @@ class LlamaModel:
             raise DistrivoteError(f"llama.cpp could not tokenize a text of {len(text)} characters")
         return tokens[:n]
 
-    def chat_prompt(self, messages: Sequence[Message]) -> str:
-        """Return the prompt for a conversation, by the template in the model's file."""
+    def chat_prompt(self, messages: Sequence[Message], thinking: bool | None = None) -> str:
+        """Return the prompt for a conversation, by the template in the model's file.
+
+        llama.cpp's templates have no switches; one that knows `enable_thinking` begins the reply with an
+        empty thought where it is off, so that is done here.
+        """
         template = self.library.llama_model_chat_template(self.handle, None)
         if template is None:
             return "\n\n".join(message.content for message in messages) + "\n"
@@ -92,7 +96,8 @@ class LlamaModel:
                 f"llama.cpp does not know the chat template of {self.path.name}:"
                 " ask with a plain prompt (--template plain)"
             )
-        return buffer.raw[:n].decode()
+        switched_off = thinking is False and b"enable_thinking" in template
+        return buffer.raw[:n].decode() + ("<think>\n\n</think>\n\n" if switched_off else "")
 
 
 class LlamaContext:

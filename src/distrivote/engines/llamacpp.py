@@ -120,11 +120,7 @@ class LlamaCppEngine:
         watch: Callable[[Progress], None] | None,
         answered: Callable[[str], bool],
     ) -> Generator[Trajectory]:
-        if params.thinking is not None:
-            raise InputError(
-                "the embedded engine can't switch thinking on or off: leave it out, or use a server"
-            )
-        prompt = self._llama.tokenize(self._llama.chat_prompt(messages), special=True)
+        prompt = self._llama.tokenize(self._llama.chat_prompt(messages, params.thinking), special=True)
         limit = self._llama.n_ctx_train
         if len(prompt) >= limit:
             raise InputError(
