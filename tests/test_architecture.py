@@ -26,13 +26,16 @@ LAYERS = [
     {"voting"},
     {"ballots"},
     {"integrations"},
+    {"stopping"},
     {"solve"},
     {"solve_async"},
     {"store"},
     {"benchmarks"},
     {"generate"},
     {"generate_ray"},
+    {"evaluation"},
     {"report"},
+    {"server"},
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -49,7 +52,12 @@ EDGE = {
     "cli",
     "__main__",
 }
-EDGE_FILES = {"answers/mathverify.py", "answers/mathprocess.py", "answers/mathworker.py"}
+EDGE_FILES = {
+    "answers/mathverify.py",
+    "answers/mathprocess.py",
+    "answers/mathworker.py",
+    "evaluation/loading.py",
+}
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",
     "tempfile", "threading", "time", "urllib", "pyarrow", "rich", "typer",

@@ -16,7 +16,9 @@ import typer
 from distrivote.cli.ask import ask
 from distrivote.cli.generate import generate
 from distrivote.cli.importing import import_files
+from distrivote.cli.plan import plan
 from distrivote.cli.runs import compact, export, runs, show
+from distrivote.cli.simulate import simulate
 from distrivote.cli.vote import vote
 from distrivote.errors import DistrivoteError
 
@@ -33,6 +35,8 @@ app.command("ask")(ask)
 app.command("generate")(generate)
 app.command("vote")(vote)
 app.command("import")(import_files)
+app.command("simulate")(simulate)
+app.command("plan")(plan)
 for _command in (runs, show, compact, export):
     app.command(_command.__name__)(_command)
 

@@ -1,0 +1,232 @@
+"""`distrivote simulate`: a run drawn from a model of pools, for planning and testing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distrivote.cli.console import open_console
+from distrivote.cli.options import Json, Seed
+from distrivote.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from distrivote.cli.progress_bar import ProgressBar
+    from distrivote.evaluation.pools import PoolSet
+    from distrivote.evaluation.presets import Preset
+    from distrivote.store.run_rows import Row
+
+RIGHT = "right"
+"""The right answer of every simulated question."""
+
+
+def simulate(
+    preset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PRESET",
+            help="Such as deepseek-r1-8b/aime2025, or deepseek-r1-8b for a run per benchmark.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="RUN", help="The folder of the new run, or of runs.", show_default=False
+        ),
+    ] = None,
+    questions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Per benchmark; as many as it has if not said.", show_default=False, min=1
+        ),
+    ] = None,
+    trajectories: Annotated[int, typer.Option(metavar="N", help="Per question.", min=1)] = 128,
+    tokens: Annotated[
+        int, typer.Option(metavar="N", help="Mean length of a trajectory; 0: no lengths.", min=0)
+    ] = 0,
+    seed: Seed = 0,
+    listed: Annotated[bool, typer.Option("--list", help="List the presets.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Draw a run from a model of answers and confidences: simulated, not sampled from a language model.
+
+    It stores what any run stores, so that vote, evaluate and show work on it.
+    """
+    from dataclasses import replace
+    from pathlib import Path
+
+    from distrivote.cli.progress_bar import ProgressBar
+    from distrivote.evaluation.presets import presets, presets_named
+
+    if listed:
+        _print_list(list(presets().values()), as_json)
+        return
+    if preset is None:
+        raise InputError("no preset is named: see distrivote simulate --list")
+    if output is None:
+        raise InputError("there is no place for the run: name a new folder with -o")
+    if seed < 0:
+        raise InputError(f"seed is {seed}: give a whole number from 0 up")
+    chosen = [
+        replace(each, simulation=replace(each.simulation, n_tokens=float(tokens)))
+        for each in presets_named(preset)
+    ]
+    folder = Path(output)
+    targets = [folder / each.benchmark for each in chosen] if len(chosen) > 1 else [folder]
+    for target in targets:
+        if target.exists():
+            raise InputError(f"{target} is there already: name a new folder for the run")
+    progress = ProgressBar()
+    try:
+        made = [
+            _simulated(each, target, questions, trajectories, seed, progress)
+            for each, target in zip(chosen, targets, strict=True)
+        ]
+    finally:
+        progress.clear()
+    if as_json:
+        _print_json(made)
+        return
+    for each in made:
+        n, m = each["n_questions"], each["n_trajectories"]
+        print(f"{each['run']}: {m:,} simulated trajectories of {n:,} questions")
+
+
+def _simulated(
+    preset: Preset,
+    target: Path,
+    n_questions: int | None,
+    n_trajectories: int,
+    seed: int,
+    progress: ProgressBar,
+) -> dict[str, str | int]:
+    """Draw the pools of a preset, store them and say what was stored."""
+    import zlib
+
+    import numpy as np
+
+    from distrivote.evaluation.simulate import simulate as simulate_pools
+
+    n = preset.n_questions if n_questions is None else n_questions
+    # Presets differ in their random numbers, so that a model's benchmarks do not vary together.
+    rng = np.random.default_rng([seed, zlib.crc32(preset.name.encode())])
+    pools = simulate_pools(
+        preset.simulation,
+        n,
+        n_trajectories,
+        rng,
+        name=preset.name,
+        model=f"simulated {preset.model}",
+        benchmark=preset.benchmark,
+    )
+    _write(pools, preset, target, n_trajectories, seed, progress)
+    return {
+        "run": str(target),
+        "preset": preset.name,
+        "n_questions": n,
+        "n_trajectories": n * n_trajectories,
+        "seed": seed,
+    }
+
+
+def _write(
+    pools: PoolSet, preset: Preset, target: Path, n_trajectories: int, seed: int, progress: ProgressBar
+) -> None:
+    """Store the pools as a run, which gets its name when it is whole."""
+    import secrets
+    import shutil
+    from dataclasses import asdict
+
+    from distrivote.store.manifest import Manifest
+    from distrivote.store.run_writer import RunWriter
+
+    manifest = Manifest(
+        engine="simulate",
+        model=pools.model,
+        template="",
+        benchmark=pools.benchmark,
+        sampling={"simulated": True, "preset": preset.name, **asdict(preset.simulation)},
+        budget=n_trajectories,
+        limit=len(pools.pools),
+        seed=seed,
+    )
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with RunWriter(beside, manifest, max_rows=8192, max_wait=None) as writer:
+            for row in _rows(pools, progress):
+                writer.add(row)
+        beside.rename(target)
+    except OSError as error:
+        raise InputError(
+            f"can't write {target} ({error.strerror or error}): check the folder and its space"
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _rows(pools: PoolSet, progress: ProgressBar) -> Iterator[Row]:
+    from distrivote.store.run_rows import Row
+
+    for done, pool in enumerate(pools.pools):
+        progress.tell(done / len(pools.pools), pools.name)
+        right = pool.right_classes.tolist()
+        labels = [RIGHT if is_right else f"wrong {number}" for number, is_right in enumerate(right)]
+        question = f"Simulated question {pool.question} of {pools.name}: there is no text."
+        lengths = [None] * pool.n_trajectories if pool.n_tokens is None else pool.n_tokens.tolist()
+        columns = (pool.classes.tolist(), pool.correct.tolist(), pool.confidence.tolist(), lengths)
+        for sample, (number, correct, confidence, length) in enumerate(zip(*columns, strict=True)):
+            yield Row(
+                question_id=pool.question,
+                sample=sample,
+                answer=labels[number] if number >= 0 else None,
+                answer_class=number,
+                correct=correct,
+                ground_truth=RIGHT,
+                confidence=confidence,
+                n_tokens=length,
+                question=question,
+            )
+
+
+def _print_list(presets: list[Preset], as_json: bool) -> None:
+    if as_json:
+        from dataclasses import asdict
+
+        _print_json([asdict(preset) for preset in presets])
+        return
+    from rich.text import Text
+
+    from distrivote.report.columns import Column, lines_of
+
+    def share(value: float) -> Text:
+        return Text(f"{100 * value:.1f}")
+
+    columns = [
+        Column("preset", [Text(preset.name) for preset in presets], must=True),
+        Column("questions", [Text(str(preset.n_questions)) for preset in presets], right=True),
+        Column("pass@1", [share(preset.simulation.pass1) for preset in presets], right=True),
+        Column("AUROC", [Text(f"{preset.simulation.auroc:.3f}") for preset in presets], right=True),
+        Column("hard", [share(preset.simulation.hard_share) for preset in presets], right=True),
+        Column(
+            "confidently wrong",
+            [share(preset.simulation.confidently_wrong) for preset in presets],
+            right=True,
+        ),
+    ]
+    screen = open_console(sys.stdout)
+    for line in lines_of(columns, screen.width):
+        screen.print(line)
+    screen.print(
+        Text("  A model's name alone makes a run per benchmark. These are simulations.", style="dim")
+    )
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, ensure_ascii=False, indent=2))

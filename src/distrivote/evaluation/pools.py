@@ -1,0 +1,84 @@
+"""Trajectories with known truth, as arrays: what every experiment reads.
+
+A `Pool` is one question, a `PoolSet` all questions of one model on one benchmark, sampled with or without
+SelfStepConf. Answers are numbers: class ids that count from 0 in the order of first appearance, -1 for no
+answer. Where they come from (a run, a simulation) is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from distrivote.errors import InputError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The trajectories of one question."""
+
+    question: str
+    classes: Ints
+    """(n,) -1: no answer."""
+
+    correct: Flags
+    """(n,) No answer is wrong."""
+
+    confidence: Floats
+    """(n,) The measure that is voted with; NaN where there is none."""
+
+    measures: Mapping[str, Floats] = field(default_factory=dict)
+    """(n,) each: other measures by name."""
+
+    n_tokens: Ints | None = None
+    n_steps: Ints | None = None
+    n_reflections: Ints | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.classes)
+        columns = {"correct": self.correct, "confidence": self.confidence, **self.measures}
+        for name, values in columns.items():
+            if len(values) != n:
+                raise InputError(
+                    f"question {self.question}: {len(values)} values of {name} for {n} trajectories"
+                )
+
+    @property
+    def n_trajectories(self) -> int:
+        return len(self.classes)
+
+    @property
+    def right_classes(self) -> Flags:
+        """(n_classes,) Whether each class is right: most of its trajectories say so."""
+        n = int(self.classes.max(initial=-1)) + 1
+        given = self.classes >= 0
+        right = np.bincount(self.classes[given], weights=self.correct[given], minlength=n)
+        return np.asarray(2 * right >= np.bincount(self.classes[given], minlength=n), dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolSet:
+    """All questions of one model on one benchmark."""
+
+    name: str
+    model: str
+    benchmark: str
+    pools: tuple[Pool, ...]
+    ssc: bool = False
+    """Whether SelfStepConf steered it: the starred rows."""
+
+    settings: Mapping[str, float | int | str | bool | None] = field(default_factory=dict)
+    """alpha, delta, reflection, split, ... of the run, where they are known."""
+
+    @property
+    def smallest(self) -> int:
+        """The number of trajectories that every question has."""
+        return min((pool.n_trajectories for pool in self.pools), default=0)
