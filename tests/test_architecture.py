@@ -42,16 +42,9 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
 EDGE = {
-    "engines",
-    "integrations",
-    "solve_async",
-    "store",
-    "benchmarks",
-    "generate_ray",
-    "report",
-    "cli",
+    "engines", "integrations", "solve_async", "store", "benchmarks", "generate_ray", "report", "server", "cli",
     "__main__",
-}
+}  # fmt: skip
 EDGE_FILES = {
     "answers/mathverify.py",
     "answers/mathprocess.py",
