@@ -42,8 +42,8 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
 EDGE = {
-    "engines", "integrations", "solve_async", "store", "benchmarks", "generate_ray", "report", "server", "cli",
-    "__main__",
+    "engines", "integrations", "solve_async", "store", "benchmarks", "generate_ray", "report", "server",
+    "cli", "__main__",
 }  # fmt: skip
 EDGE_FILES = {
     "answers/mathverify.py",
