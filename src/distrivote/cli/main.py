@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from distrivote.cli.ask import ask
+from distrivote.cli.evaluate import evaluate
 from distrivote.cli.generate import generate
 from distrivote.cli.importing import import_files
 from distrivote.cli.plan import plan
@@ -35,6 +36,7 @@ app.command("ask")(ask)
 app.command("generate")(generate)
 app.command("vote")(vote)
 app.command("import")(import_files)
+app.command("evaluate")(evaluate)
 app.command("simulate")(simulate)
 app.command("plan")(plan)
 for _command in (runs, show, compact, export):

@@ -41,6 +41,11 @@ class Pool:
     n_tokens: Ints | None = None
     n_steps: Ints | None = None
     n_reflections: Ints | None = None
+    top_mass: Floats | None = None
+    """(n,) Mean over tokens of the probability of the k most probable ones."""
+
+    top_mass_99: Floats | None = None
+    """(n,) The share of tokens at which these have more than 99%."""
 
     def __post_init__(self) -> None:
         n = len(self.classes)
@@ -65,6 +70,21 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """The steps of one trajectory."""
+
+    question: str
+    step_ends: Ints
+    """(n_steps,) The token behind each step."""
+
+    step_confidences: Floats
+    """(n_steps,) NaN where none was measured."""
+
+    reflections: Ints
+    """The tokens at which reflections begin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PoolSet:
     """All questions of one model on one benchmark."""
 
@@ -77,6 +97,9 @@ class PoolSet:
 
     settings: Mapping[str, float | int | str | bool | None] = field(default_factory=dict)
     """alpha, delta, reflection, split, ... of the run, where they are known."""
+
+    traces: tuple[Trace, ...] = ()
+    """The first trajectory of each question, where an experiment looks at steps."""
 
     @property
     def smallest(self) -> int:

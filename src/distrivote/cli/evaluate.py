@@ -1,0 +1,245 @@
+"""`distrivote evaluate`: the paper's tables and figures, on stored runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distrivote.cli.console import open_console
+from distrivote.cli.options import Json
+from distrivote.cli.progress_bar import ProgressBar
+from distrivote.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from distrivote.evaluation.results import Report
+    from distrivote.store.tables import Columns
+
+_ALL = "all"
+
+
+def evaluate(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN...",
+            help="Folders of runs, or files of sampled answers with the right ones, as for vote.",
+            show_default=False,
+        ),
+    ] = None,
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--experiment",
+            "-e",
+            metavar="NAME",
+            help="What to look at, main if not said; repeat for several, or all. --list has the names.",
+            show_default=False,
+        ),
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Trajectories per vote; 128 if not said, or as many as every question has.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option(metavar="N", help="Draws per question.")] = 64,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same numbers.")] = 0,
+    against_paper: Annotated[
+        bool, typer.Option("--against-paper", help="Put the paper's numbers beside.")
+    ] = False,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write the report: .html, .parquet, .csv, .json, .md or .tex; repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    figures: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Also draw the charts into a folder, as SVG and PNG.")
+    ] = None,
+    question_column: Annotated[
+        str, typer.Option(metavar="NAME", help="In a file: the question's id.")
+    ] = "question_id",
+    answer_column: Annotated[str, typer.Option(metavar="NAME", help="In a file: the answer.")] = "answer",
+    confidence_column: Annotated[
+        str, typer.Option(metavar="NAME", help="In a file: the confidence.")
+    ] = "confidence",
+    truth_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="In a file: the right answer; ground_truth or correct if not said."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In a file: the column that tells models apart.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Processes; as many as there are processors if not said. The numbers are the same.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluate stored runs whose right answers are known, as the paper does.
+
+    Votes are repeated on random draws from each question's trajectories. Accuracies come with their 95%
+    interval over questions, and methods are compared on the same draws: the best is bold, and what is
+    not really different from it is marked.
+
+    On a terminal tables are shown; in a pipe every row is a line of tab-separated fields, shares from 0
+    to 1.
+    """
+    if list_them:
+        _print_list(as_json)
+        return
+    if not run:
+        raise InputError("name at least one run: distrivote evaluate RUN; --list has the experiments")
+    from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
+    from distrivote.store.tables import Columns
+
+    names = list(EXPERIMENTS) if experiment and _ALL in experiment else experiment or ["main"]
+    experiments_named(names)
+    _check_outputs(output or (), figures, run)
+    columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
+    bar = ProgressBar()
+    try:
+        report = _evaluated(run, columns, names, budget, repeats, seed, against_paper, workers, bar)
+        written = _written(report, output or (), figures, bar)
+    finally:
+        bar.clear()
+    if as_json:
+        from distrivote.report.result_files import report_json
+
+        sys.stdout.write(report_json(report))
+    else:
+        print_report(report)
+    for line in written:
+        print(line, file=sys.stderr)
+
+
+def _check_outputs(outputs: Sequence[str], figures: str | None, runs: Sequence[str]) -> None:
+    """Raise before hours of work what would stop the writing after them."""
+    from distrivote.report.result_files import check_result_file
+
+    for path in outputs:
+        check_result_file(path, runs)
+    if figures is not None:
+        import distrivote.report.figures  # noqa: F401  # names the missing package
+
+
+def _evaluated(
+    runs: Sequence[str],
+    columns: Columns,
+    names: Sequence[str],
+    budget: int | None,
+    repeats: int,
+    seed: int,
+    against_paper: bool,
+    workers: int | None,
+    bar: ProgressBar,
+) -> Report:
+    import os
+    import time
+    from dataclasses import replace
+
+    from distrivote.evaluation.evaluate import evaluate as evaluate_pools
+    from distrivote.evaluation.loading import load_pool_sets
+
+    bar.tell(0.0, "reading")
+    loaded = load_pool_sets(runs, columns=columns)
+    report = evaluate_pools(
+        loaded.pool_sets,
+        names,
+        budget=budget,
+        n_repeats=repeats,
+        seed=seed,
+        against_paper=against_paper,
+        n_workers=workers or os.cpu_count() or 1,
+        watch=bar.tell,
+        clock=time.perf_counter,
+    )
+    return replace(report, notes=(*loaded.notes, *report.notes))
+
+
+def _written(report: Report, outputs: Sequence[str], figures: str | None, bar: ProgressBar) -> list[str]:
+    from distrivote.report.result_files import write_report
+    from distrivote.report.terminal import count
+
+    said = []
+    for index, path in enumerate(outputs):
+        bar.tell(index / len(outputs), f"writing {path}")
+        write_report(report, path)
+        said.append(f"{path}: {count(len(report.results), 'experiment')}")
+    if figures is not None:
+        from distrivote.report.figures import write_figures
+
+        files = write_figures(report, figures, lambda done, n: bar.tell(done / n, "drawing"))
+        said.append(f"{figures}: {count(len(files), 'file')}")
+    return said
+
+
+def print_report(report: Report) -> None:
+    """Print the tables to standard output and the notes to standard error."""
+    from distrivote.report.text import visible
+
+    if sys.stdout.isatty():
+        _print_tables(report)
+    else:
+        from distrivote.report.result_files import wide_lines
+        from distrivote.store.result_tables import tab_header
+
+        sys.stdout.flush()
+        for fields in wide_lines(report):
+            sys.stdout.buffer.write(tab_header(fields))
+        sys.stdout.buffer.flush()
+    for note in report.notes:
+        print(f"note: {visible(note)}", file=sys.stderr)
+    for result in report.results:
+        for note in result.notes:
+            print(f"note: {result.experiment}: {visible(note)}", file=sys.stderr)
+
+
+def _print_tables(report: Report) -> None:
+    from rich.text import Text
+
+    from distrivote.report.result_table import result_table
+    from distrivote.report.settings import settings_line
+    from distrivote.report.text import shortened
+
+    console = open_console(sys.stdout)
+    console.print(Text(shortened(settings_line(report), console.width), style="dim"))
+    for result in report.results:
+        for table in result.tables:
+            console.print()
+            console.print(result_table(table, console.width))
+    console.print()
+
+
+def _print_list(as_json: bool) -> None:
+    from distrivote.evaluation.experiments.registry import EXPERIMENTS
+
+    if as_json:
+        import json
+
+        rows = [{"experiment": each.name, "title": each.title} for each in EXPERIMENTS.values()]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    elif sys.stdout.isatty():
+        widest = max(map(len, EXPERIMENTS))
+        for each in EXPERIMENTS.values():
+            print(f"  {each.name:{widest}}  {each.title}")
+    else:
+        for each in EXPERIMENTS.values():
+            print(f"{each.name}\t{each.title}")

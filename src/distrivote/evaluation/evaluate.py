@@ -1,0 +1,158 @@
+"""Experiments on pool sets: one call, and a report comes back.
+
+The same pools, experiments, seed and numbers of repeats give the same report to the last bit, on any
+number of workers. No clock is looked at unless one is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+
+import numpy as np
+
+from distrivote.errors import InputError
+from distrivote.evaluation.draws import check_budget
+from distrivote.evaluation.estimates import LEVEL, N_RESAMPLES
+from distrivote.evaluation.experiments.base import Experiment, Setting
+from distrivote.evaluation.experiments.registry import experiments_named
+from distrivote.evaluation.pools import PoolSet
+from distrivote.evaluation.published import CONTRADICTIONS, SOURCE, published
+from distrivote.evaluation.results import Report, Result, Row
+from distrivote.evaluation.scoring import Scores, has_confidence, score
+from distrivote.evaluation.studies import studies_of
+
+BUDGET = 128
+N_REPEATS = 64
+"""The paper's."""
+
+DEFAULT_EXPERIMENTS = ("main",)
+
+
+def evaluate(
+    pool_sets: Sequence[PoolSet],
+    experiments: Sequence[str] = DEFAULT_EXPERIMENTS,
+    *,
+    budget: int | None = None,
+    n_repeats: int = N_REPEATS,
+    seed: int = 0,
+    against_paper: bool = False,
+    n_workers: int = 1,
+    watch: Callable[[float, str], None] | None = None,
+    clock: Callable[[], float] | None = None,
+) -> Report:
+    """Run experiments on pool sets.
+
+    Args:
+        pool_sets: One per model, benchmark and way of sampling.
+        experiments: Names, as in `experiments.registry`.
+        budget: Trajectories per vote; None: 128, or as many as every question has.
+        n_repeats: Draws per question.
+        against_paper: Put the paper's numbers beside the measured ones.
+        n_workers: Processes; the numbers do not depend on it.
+        watch: Is told the part that is done, 0 to 1, and what is being done.
+        clock: Gives seconds. With it, the time of each experiment and of each split is measured: these
+            are the only numbers that differ from run to run.
+    """
+    sets = tuple(pool_sets)
+    wanted = experiments_named(experiments)
+    _check(sets, n_repeats)
+    chosen = min(BUDGET, *(each.smallest for each in sets)) if budget is None else budget
+    check_budget(sets, chosen)
+    studies, notes = studies_of(sets)
+    setting = Setting(sets, studies, chosen, n_repeats, seed, published() if against_paper else None, clock)
+    tell = watch or (lambda _part, _what: None)
+    asks = [ask for experiment in wanted for ask in experiment.asks(setting)]
+    scores = score(
+        sets,
+        asks,
+        n_repeats=n_repeats,
+        seed=seed,
+        n_workers=n_workers,
+        watch=lambda part: tell(0.9 * part, "voting"),
+    )
+    results = []
+    for index, experiment in enumerate(wanted):
+        tell(0.9 + 0.1 * index / len(wanted), experiment.name)
+        results.append(_result(experiment, setting, scores, against_paper))
+    tell(1.0, "done")
+    return Report(
+        tuple(results),
+        tuple(_source(each) for each in sets),
+        {
+            "budget": chosen,
+            "n_repeats": n_repeats,
+            "seed": seed,
+            "intervals": f"{LEVEL:.0%}, bootstrap over questions, {N_RESAMPLES} resamples",
+            "version": version("distrivote"),
+            "published": SOURCE if against_paper else None,
+        },
+        (*notes, *_notes(sets, budget, chosen)),
+    )
+
+
+def _check(sets: tuple[PoolSet, ...], n_repeats: int) -> None:
+    if n_repeats < 1:
+        raise InputError(f"{n_repeats} repeats: give a number from 1")
+    if not sets:
+        raise InputError("there is nothing to evaluate: name a run whose right answers are known")
+    for each in sets:
+        if not each.pools or not each.smallest:
+            raise InputError(f"{each.name} has a question without trajectories: leave it out")
+        names = [pool.question for pool in each.pools]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"{each.name} has question {twice} twice: give every question its own id")
+
+
+def _result(experiment: Experiment, setting: Setting, scores: Scores, against_paper: bool) -> Result:
+    clock = setting.clock
+    begun = clock() if clock is not None else 0.0
+    found = experiment.make(setting, scores)
+    seconds = clock() - begun if clock is not None else 0.0
+    notes = (*found.notes, *(CONTRADICTIONS.get(experiment.name, ()) if against_paper else ()))
+    return Result(
+        experiment.name,
+        experiment.title,
+        tuple(found.tables),
+        tuple(found.charts),
+        tuple(dict.fromkeys(notes)),
+        seconds,
+    )
+
+
+def _source(each: PoolSet) -> Row:
+    sizes = [pool.n_trajectories for pool in each.pools]
+    return {
+        "name": each.name,
+        "model": each.model,
+        "benchmark": each.benchmark,
+        "ssc": each.ssc,
+        "n_questions": len(sizes),
+        "n_trajectories": sum(sizes),
+        "fewest": min(sizes),
+        "most": max(sizes),
+        "n_unanswered": sum(int((pool.classes < 0).sum()) for pool in each.pools),
+        "pass_at_1": float(np.mean([pool.correct.mean() for pool in each.pools])),
+        **{f"setting_{name}": value for name, value in each.settings.items()},
+    }
+
+
+def _notes(sets: Sequence[PoolSet], budget: int | None, chosen: int) -> list[str]:
+    notes = []
+    if budget is None and chosen < BUDGET:
+        notes.append(f"the budget is {chosen}, not {BUDGET}: a question has no more trajectories")
+    whole = [each.name for each in sets if all(pool.n_trajectories == chosen for pool in each.pools)]
+    if whole:
+        notes.append(
+            f"{', '.join(whole)}: the budget is the whole pool, so that all repeats draw the same"
+            " trajectories and differ only in their order: the spread over repeats says nothing"
+        )
+    for each in sets:
+        if not has_confidence(each):
+            notes.append(f"{each.name} has no confidences: only majority voting and pass@k can be shown")
+            continue
+        lacking = sum(int((np.isnan(pool.confidence) & (pool.classes >= 0)).sum()) for pool in each.pools)
+        if lacking:
+            notes.append(f"{each.name}: {lacking} answers have no confidence and take no part in any vote")
+    return notes

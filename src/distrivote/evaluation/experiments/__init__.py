@@ -1,0 +1,1 @@
+"""The paper's tables and figures by name, each a few lines of data on shared machinery."""

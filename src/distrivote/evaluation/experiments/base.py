@@ -1,0 +1,150 @@
+"""What an experiment is: it asks for measurements, and makes tables and charts of them.
+
+All experiments of an evaluation ask first, everything is measured together, and then each makes its
+result: what two of them need is measured once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from distrivote.evaluation.drawn import Measure, Voting
+from distrivote.evaluation.estimates import Estimate, Sample, estimate
+from distrivote.evaluation.pools import PoolSet
+from distrivote.evaluation.published import Published
+from distrivote.evaluation.results import Chart, Table
+from distrivote.evaluation.scoring import Ask, Scores
+from distrivote.evaluation.studies import Study
+from distrivote.voting.methods import parse_method
+
+AVERAGE = "Avg."
+"""The column of the mean over all questions of all benchmarks, as the paper calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is evaluated, and how."""
+
+    sets: tuple[PoolSet, ...]
+    studies: tuple[Study, ...]
+    budget: int
+    n_repeats: int
+    seed: int
+    published: Published | None = None
+    """The paper's numbers, where they are to be shown."""
+
+    clock: Callable[[], float] | None = None
+    """Seconds, for the time that splits take; without one no times are shown."""
+
+    def reach(self, study: Study) -> int:
+        """Return the number of trajectories that every question of a study has."""
+        sources = [bench.which(starred) for bench in study.benches for starred in (False, True)]
+        return min(self.sets[source].smallest for source in sources if source is not None)
+
+
+class Findings(NamedTuple):
+    """What an experiment made of the measurements."""
+
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One of the paper's tables or figures."""
+
+    name: str
+    title: str
+    """A question."""
+
+    make: Callable[[Setting, Scores], Findings]
+    asks: Callable[[Setting], Iterable[Ask]] = field(default=lambda _: ())
+    reads: tuple[str, ...] = ()
+    """What it reads beyond answers and confidences, as `loading.READS` names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a table of methods."""
+
+    label: str
+    measure: Measure
+    starred: bool = False
+    """From the run with SelfStepConf."""
+
+    paper: str | None = None
+    """What the paper calls the method in its table."""
+
+    budget: int | None = None
+    confidence: str | None = None
+    n_repeats: int | None = None
+
+    def ask(self, setting: Setting, source: int) -> Ask:
+        budget = setting.budget if self.budget is None else self.budget
+        return Ask(source, budget, self.measure, self.confidence, self.n_repeats)
+
+
+def line(
+    label: str,
+    method: str,
+    *,
+    paper: str | None = None,
+    budget: int | None = None,
+    starred: bool | None = None,
+) -> Line:
+    """Return the line of a method by its name; a label that ends in * is of the SelfStepConf run."""
+    starred = label.endswith("*") if starred is None else starred
+    return Line(label, Voting(parse_method(method)), starred, paper or label, budget)
+
+
+def asks_of(setting: Setting, lines: Iterable[Line]) -> Iterator[Ask]:
+    """Yield what lines need, in every study that has their sets."""
+    lines = list(lines)
+    for study in setting.studies:
+        for bench in study.benches:
+            for each in lines:
+                source = bench.which(each.starred)
+                if source is not None:
+                    yield each.ask(setting, source)
+
+
+def samples_of(
+    setting: Setting, scores: Scores, study: Study, line: Line, value: str = "correct"
+) -> dict[str, list[Sample]]:
+    """Return a line's samples by column: each benchmark, and the average where all are there."""
+    found: dict[str, list[Sample]] = {}
+    for bench in study.benches:
+        source = bench.which(line.starred)
+        measured = None if source is None else scores.get(line.ask(setting, source))
+        if measured is not None:
+            found[bench.benchmark] = [measured[value]]
+    if len(found) == len(study.benches) > 1:
+        found[AVERAGE] = [sample for samples in found.values() for sample in samples]
+    return found
+
+
+def columns_of(study: Study) -> tuple[str, ...]:
+    """Return the benchmarks of a study and, if there are several, the average."""
+    names = tuple(bench.benchmark for bench in study.benches)
+    return (*names, AVERAGE) if len(names) > 1 else names
+
+
+def estimates_of(setting: Setting, samples: dict[str, list[Sample]]) -> dict[str, Estimate]:
+    return {column: estimate(some, setting.seed) for column, some in samples.items()}
+
+
+def cells(name: str, value: Estimate | None) -> dict[str, float | None]:
+    """Return the fields of an estimate in a row."""
+    if value is None:
+        return {name: None, f"{name}_sd": None, f"{name}_low": None, f"{name}_high": None}
+    return {name: value.mean, f"{name}_sd": value.sd, f"{name}_low": value.low, f"{name}_high": value.high}
+
+
+def slug(text: str) -> str:
+    """Return a text as part of a file's name."""
+    return "-".join("".join(c if c.isalnum() or c in ".*" else " " for c in text).split()).replace(
+        "*", "-star"
+    )

@@ -1,0 +1,280 @@
+"""Experiments about confidences themselves: other measures, sorted, and by answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from distrivote.evaluation.drawn import Voting
+from distrivote.evaluation.estimates import estimate
+from distrivote.evaluation.experiments.base import (
+    Experiment,
+    Findings,
+    Line,
+    Setting,
+    cells,
+    samples_of,
+    slug,
+)
+from distrivote.evaluation.experiments.points import column_words, last_column
+from distrivote.evaluation.experiments.separation import histogram_edges, histogram_rows
+from distrivote.evaluation.experiments.tables import budget_words
+from distrivote.evaluation.experiments.whole import WAYS, no_ssc_note, sets_of, voters, whole_measured
+from distrivote.evaluation.metrics import auroc, weighted_accuracy
+from distrivote.evaluation.pools import Pool
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
+from distrivote.evaluation.scoring import Ask, Scores, confidence_of, has_confidence
+from distrivote.evaluation.studies import Study
+from distrivote.voting.methods import parse_method
+
+# Other measures of confidence
+
+_METHODS = ("wsc", "bon", "wsc-gmm", "dis-gmm")
+
+
+def _measures(setting: Setting, study: Study) -> list[str]:
+    """Return the measures that every plain set of a study has."""
+    sources = [setting.sets[source] for source in study.sources(starred=False)]
+    if not sources:
+        return []
+    names = dict.fromkeys(name for pool in sources[0].pools for name in pool.measures)
+    return [name for name in names if all(has_confidence(each, name) for each in sources)]
+
+
+def _measure_line(method: str, measure: str) -> Line:
+    return Line(measure, Voting(parse_method(method)), confidence=measure)
+
+
+def _measure_asks(setting: Setting) -> Iterator[Ask]:
+    for study in setting.studies:
+        for measure in _measures(setting, study):
+            for source in study.sources(starred=False):
+                for method in _METHODS:
+                    yield _measure_line(method, measure).ask(setting, source)
+
+
+def _make_measures(setting: Setting, scores: Scores) -> Findings:
+    tables, charts, notes = [], [], []
+    for study in setting.studies:
+        names = _measures(setting, study)
+        if not names:
+            notes.append(f"{study.model}: no plain run with other measures of confidence")
+            continue
+        rows = [_measure_row(setting, scores, study, name) for name in names]
+        columns = [Column("measure", "Measure")]
+        for field, label, percent in (
+            ("auroc", "AUROC within questions", False),
+            ("wacc", "WAcc", True),
+            *((method, method, True) for method in _METHODS),
+        ):
+            columns.append(
+                Column(
+                    field,
+                    label,
+                    "percent" if percent else "number",
+                    2 if percent else 4,
+                    spread=f"{field}_sd",
+                    low=f"{field}_low",
+                    high=f"{field}_high",
+                    best="highest",
+                )
+            )
+        title = (
+            f"{study.model}: every measure of confidence, {column_words(last_column(study))}"
+            f" ({budget_words(setting)})"
+        )
+        tables.append(Table(slug(study.model), title, tuple(columns), tuple(rows)))
+        charts.append(
+            Chart(
+                f"{slug(study.model)}-measures",
+                "Which measure of confidence separates best?",
+                f"{study.model}, {column_words(last_column(study))}; 95% intervals over questions",
+                "points",
+                Axis("measure", "Measure", "text"),
+                Axis("auroc", "AUROC within questions"),
+                tuple(rows),
+                low="auroc_low",
+                high="auroc_high",
+            )
+        )
+    return Findings(tables, charts, notes)
+
+
+def _measure_row(setting: Setting, scores: Scores, study: Study, measure: str) -> dict[str, Cell]:
+    column, basic = last_column(study), WAYS[0]
+
+    def separation(pool: Pool) -> float:
+        return float(auroc(*voters(pool, confidence_of(pool, measure)))[0])
+
+    def weighted(pool: Pool) -> float:
+        return float(weighted_accuracy(*voters(pool, confidence_of(pool, measure)))[0])
+
+    row: dict[str, Cell] = {"measure": measure}
+    for field, value in (("auroc", separation), ("wacc", weighted)):
+        found = whole_measured(setting, study, basic, measure, value)
+        row |= cells(field, None if found is None else found.estimates[column])
+    for method in _METHODS:
+        samples = samples_of(setting, scores, study, _measure_line(method, measure))
+        row |= cells(method, estimate(samples[column], setting.seed) if column in samples else None)
+    return row
+
+
+# Confidences in order
+
+N_POINTS = 200
+
+
+def _make_sorted(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
+    tables, charts, notes = [], [], []
+    for study in setting.studies:
+        points: list[Row] = []
+        rows: list[Row] = []
+        for way in WAYS:
+            for each in sets_of(setting, study, way):
+                values = np.sort(
+                    np.concatenate([p.confidence[np.isfinite(p.confidence)] for p in each.pools])
+                )
+                if not len(values):
+                    continue
+                at = np.linspace(0.0, 1.0, N_POINTS)
+                for place, value in zip(at, np.quantile(values, at), strict=True):
+                    points.append(
+                        {
+                            "place": float(place),
+                            "confidence": float(value),
+                            "way": way.name,
+                            "benchmark": each.benchmark,
+                        }
+                    )
+                rows.append(
+                    {
+                        "benchmark": each.benchmark,
+                        "method": way.name,
+                        "n": len(values),
+                        "mean": float(values.mean()),
+                        "median": float(np.median(values)),
+                        "p10": float(np.quantile(values, 0.1)),
+                        "p90": float(np.quantile(values, 0.9)),
+                    }
+                )
+        if not points:
+            notes.append(f"{study.model}: no confidences to sort")
+            continue
+        rows.sort(key=lambda row: str(row["benchmark"]))
+        columns = (
+            Column("benchmark", "Benchmark"),
+            Column("method", "Sampling"),
+            Column("n", "Trajectories", "whole", 0),
+            Column("mean", "Mean confidence", "number", 3),
+            Column("median", "Median", "number", 3),
+            Column("p10", "10th percentile", "number", 3),
+            Column("p90", "90th percentile", "number", 3),
+        )
+        title = f"{study.model}: confidences of all trajectories"
+        tables.append(Table(slug(study.model), title, columns, tuple(rows)))
+        charts.append(
+            Chart(
+                f"{slug(study.model)}-sorted",
+                "Does SelfStepConf make trajectories surer?",
+                f"{study.model}, all trajectories of a benchmark in order of confidence",
+                "lines",
+                Axis("place", "Trajectories in order (0: least sure)", "percent"),
+                Axis("confidence", "Confidence"),
+                tuple(points),
+                series="way",
+                facet="benchmark" if len(study.benches) > 1 else None,
+            )
+        )
+        notes += no_ssc_note(study)
+    return Findings(tables, charts, notes)
+
+
+# Answers as components
+
+N_ANSWERS = 8
+
+
+def _make_answers(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
+    tables, charts, notes = [], [], []
+    for study in setting.studies:
+        way = WAYS[0] if study.has(starred=False) else WAYS[1]
+        for each in sets_of(setting, study, way):
+            if not has_confidence(each):
+                notes.append(f"{each.name}: no confidences, so answers have no distributions")
+                continue
+            found = sorted(_answers(each.pools), key=lambda answer: -int(answer[0]["n"] or 0))[:N_ANSWERS]
+            rows = [row for row, _ in found]
+            columns = (
+                Column("answer", "Answer"),
+                Column("right", "Right"),
+                Column("n", "Trajectories", "whole", 0),
+                Column("mean", "Mean confidence", "number", 3),
+                Column("sd", "Standard deviation", "number", 3),
+            )
+            name = f"{slug(study.model)}-{slug(each.benchmark)}"
+            title = f"{study.model} on {each.benchmark}: confidence of the {len(rows)} most frequent answers"
+            tables.append(Table(name, title, columns, tuple(rows)))
+            edges = histogram_edges(np.concatenate([values for _, values in found]))
+            charts.append(
+                Chart(
+                    name,
+                    "Can answers be told apart by confidence alone?",
+                    f"{study.model} on {each.benchmark}: {_nearest(rows)}",
+                    "histogram",
+                    Axis("confidence", "Confidence"),
+                    Axis("share", "Share of the answer's trajectories", "percent", zero=True),
+                    tuple(
+                        bin
+                        for row, values in found
+                        for bin in histogram_rows(values, edges, len(values), str(row["answer"]), "")
+                    ),
+                    series="answer",
+                    facet="answer" if len(found) > 1 else None,
+                )
+            )
+    return Findings(tables, charts, notes)
+
+
+def _answers(
+    pools: Sequence[Pool],
+) -> Iterator[tuple[dict[str, Cell], np.ndarray[tuple[int], np.dtype[np.float64]]]]:
+    """Yield every answer of every question with the confidences of its trajectories."""
+    for pool in pools:
+        there = (pool.classes >= 0) & np.isfinite(pool.confidence)
+        counts = np.bincount(pool.classes[there])
+        order = np.argsort(-counts, kind="stable")
+        for rank, number in enumerate(order[:N_ANSWERS].tolist(), start=1):
+            values = pool.confidence[there & (pool.classes == number)]
+            if len(values):
+                yield (
+                    {
+                        "answer": f"{pool.question}, answer {rank}",
+                        "right": "yes" if pool.right_classes[number] else "no",
+                        "n": len(values),
+                        "mean": float(values.mean()),
+                        "sd": float(values.std()),
+                    },
+                    values,
+                )
+
+
+def _nearest(rows: Sequence[Row]) -> str:
+    """Say how near the means of the two most frequent answers are."""
+    if len(rows) < 2:
+        return "there is only one answer"
+    first, second = (float(row["mean"] or 0.0) for row in rows[:2])
+    return f"the means of the two most frequent answers differ by {abs(first - second):.3g}"
+
+
+EXPERIMENTS = (
+    Experiment(
+        "confidence-measures",
+        "Which measure of confidence separates best?",
+        _make_measures,
+        _measure_asks,
+        reads=("measures",),
+    ),
+    Experiment("answers-as-components", "Can answers be told apart by confidence alone?", _make_answers),
+    Experiment("sorted-confidence", "Does SelfStepConf make trajectories surer?", _make_sorted),
+)

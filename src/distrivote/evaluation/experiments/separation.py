@@ -1,0 +1,249 @@
+"""How well does confidence tell right from wrong, with and without SelfStepConf? One experiment.
+
+Whole pools, no draws: AUROC pooled and within question, Acc, WAcc, the density difference between the
+two sides of the GMM split, the histogram of right and wrong, and the accuracy by rank of confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from distrivote.evaluation.experiments.base import AVERAGE, Experiment, Findings, Setting, columns_of, slug
+from distrivote.evaluation.experiments.points import last_column
+from distrivote.evaluation.experiments.tables import (
+    Measured,
+    Paper,
+    difference_table,
+    line_table,
+    published_value,
+)
+from distrivote.evaluation.experiments.whole import (
+    WAYS,
+    Voters,
+    Way,
+    no_ssc_note,
+    sets_of,
+    voters,
+    whole_measured,
+)
+from distrivote.evaluation.metrics import accuracy, auroc, density_difference, weighted_accuracy
+from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
+from distrivote.evaluation.scoring import Scores, has_confidence
+from distrivote.evaluation.studies import Study
+from distrivote.voting.filters import GmmFilter
+
+N_BINS = 40
+N_RANKS = 20
+
+
+def gmm_positive(batch: Voters) -> Flags:
+    """Return the likely right side of a pool's GMM split, (1, n)."""
+    values = np.sort(batch.confidence[batch.members])
+    if not len(values):
+        return batch.members
+    splits = GmmFilter().split(values[None], np.array([len(values)]))
+    positive: Flags = batch.members & (batch.confidence >= splits.lowest_positive[0])
+    return positive
+
+
+def _of(value: Callable[[Voters], Floats]) -> Callable[[Pool], float]:
+    return lambda pool: float(value(voters(pool))[0])
+
+
+_ACCURACIES: tuple[tuple[str, str, str, Callable[[Voters], Floats]], ...] = (
+    ("acc", "Acc", "-", lambda v: accuracy(v.correct, v.members)),
+    ("wacc", "WAcc", "WAcc", lambda v: weighted_accuracy(v.confidence, v.correct, v.members)),
+    (
+        "density",
+        "Density difference, Acc(likely right) − Acc(likely wrong)",
+        "-",
+        lambda v: density_difference(gmm_positive(v), v.correct, v.members),
+    ),
+)
+
+
+def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
+    tables, charts, notes = [], [], []
+    for study in setting.studies:
+        ways = [way for way in WAYS if any(has_confidence(each) for each in sets_of(setting, study, way))]
+        if not ways:
+            notes.append(f"{study.model}: no confidences, so nothing can be separated")
+            continue
+        within = _rows(setting, study, ways, lambda v: auroc(v.confidence, v.correct, v.members))
+        tables.append(_pooled_table(setting, study, ways))
+        tables.append(
+            line_table(
+                setting,
+                study,
+                within,
+                title=f"{study.model}: AUROC within questions",
+                label="Sampling",
+                name=f"{study.model}-auroc-within",
+                kind="number",
+                decimals=4,
+            )
+        )
+        notes += _skipped(study, within)
+        for name, words, metric, value in _ACCURACIES:
+            rows = _rows(setting, study, ways, value)
+            tables.append(
+                line_table(
+                    setting,
+                    study,
+                    rows,
+                    title=f"{study.model}: {words}",
+                    label="Sampling",
+                    name=f"{study.model}-{name}",
+                    paper=Paper("ssc_distribution", "", metric),
+                )
+            )
+        differences = difference_table(setting, study, within, (("SelfStepConf", "BasicInference"),))
+        if differences is not None:
+            title = f"{study.model}: is the AUROC within questions really different?"
+            tables.append(Table(differences.name, title, _as_numbers(differences.columns), differences.rows))
+        charts += [_histogram(setting, study, ways), _by_rank(setting, study, ways)]
+        notes += no_ssc_note(study)
+    return Findings(tables, charts, notes)
+
+
+def _rows(
+    setting: Setting, study: Study, ways: Sequence[Way], value: Callable[[Voters], Floats]
+) -> list[Measured]:
+    found = (whole_measured(setting, study, way, way.name, _of(value)) for way in ways)
+    return [row for row in found if row is not None]
+
+
+def _as_numbers(columns: Sequence[Column]) -> tuple[Column, ...]:
+    return tuple(
+        Column(c.name, c.label, "number", 4, low=c.low, high=c.high) if c.format == "percent" else c
+        for c in columns
+    )
+
+
+def _skipped(study: Study, rows: Sequence[Measured]) -> list[str]:
+    column = last_column(study)
+    words = [
+        f"{row.estimates[column].n_skipped} of {row.line.label}"
+        for row in rows
+        if column in row.estimates and row.estimates[column].n_skipped
+    ]
+    if not words:
+        return []
+    return [
+        f"{study.model}: the AUROC within questions leaves out those whose answers are all right or all wrong"
+        f" ({', '.join(words)})"
+    ]
+
+
+# Pooled over the questions of a benchmark
+
+
+def _joined(sets: Sequence[PoolSet]) -> Voters:
+    """Return the trajectories of all questions as one pool."""
+    parts = [voters(pool) for each in sets for pool in each.pools]
+    return Voters(*(np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True)))
+
+
+def _pooled_table(setting: Setting, study: Study, ways: Sequence[Way]) -> Table:
+    columns = [Column("method", "Sampling")]
+    fields: list[dict[str, Cell]] = [{"method": way.name} for way in ways]
+    for way, field in zip(ways, fields, strict=True):
+        found, sizes = [], []
+        for each in sets_of(setting, study, way):
+            pooled = float(auroc(*_joined([each]))[0])
+            field[each.benchmark] = None if np.isnan(pooled) else pooled
+            found.append(pooled)
+            sizes.append(len(each.pools))
+        if len(study.benches) > 1 and len(found) == len(study.benches) and not np.isnan(found).any():
+            field[AVERAGE] = float(np.average(found, weights=sizes))
+    for column in columns_of(study):
+        columns.append(Column(column, column, "number", 4, best="highest"))
+        paper = Paper("ssc_distribution", "", "AUROC", 1.0)
+        values = [published_value(setting, study, paper, way.name, column) for way in ways]
+        if any(value is not None for value in values):
+            columns.append(Column(f"{column}_paper", f"{column}, paper", "number", 4))
+            for field, value in zip(fields, values, strict=True):
+                field[f"{column}_paper"] = value
+    title = f"{study.model}: AUROC pooled over the questions of a benchmark"
+    return Table(f"{slug(study.model)}-auroc-pooled", title, tuple(columns), tuple(fields))
+
+
+# Charts
+
+
+def _histogram(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
+    joined = {way.name: _joined(list(sets_of(setting, study, way))) for way in ways}
+    values = np.concatenate([each.confidence[each.members] for each in joined.values()])
+    edges = histogram_edges(values)
+    rows: list[Row] = []
+    cuts = []
+    for name, each in joined.items():
+        n = int(each.members.sum())
+        for series, who in (("right", each.correct), ("wrong", ~each.correct)):
+            rows += histogram_rows(each.confidence[each.members & who], edges, n, series, name)
+        positive = gmm_positive(each)
+        if (each.members & ~positive).any():
+            lowest = float(each.confidence[positive].min())
+            cuts.append((f"cut, {name}" if len(joined) > 1 else "cut of two Gaussians", lowest))
+    return Chart(
+        f"{slug(study.model)}-histogram",
+        "How sure is the model when it is right, and when it is wrong?",
+        f"{study.model}, all trajectories with an answer",
+        "histogram",
+        Axis("confidence", "Confidence"),
+        Axis("share", "Share of trajectories", "percent", zero=True),
+        tuple(rows),
+        series="answer",
+        facet="way" if len(joined) > 1 else None,
+        rules=tuple(cuts),
+    )
+
+
+def histogram_edges(values: Floats) -> Floats:
+    """Return the edges of bins over all but the outermost half percent of the values."""
+    low, high = np.quantile(values, [0.005, 0.995])
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, N_BINS + 1)
+
+
+def histogram_rows(values: Floats, edges: Floats, n: int, answer: str, way: str) -> Iterator[Row]:
+    """Yield the share of n in every bin; what lies beyond the edges is in the outermost bins."""
+    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+    for middle, count in zip((edges[1:] + edges[:-1]) / 2, counts, strict=True):
+        yield {"confidence": float(middle), "share": float(count / n), "answer": answer, "way": way}
+
+
+def _by_rank(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
+    rows: list[Row] = []
+    for way in ways:
+        shares = [rank_accuracies(pool) for each in sets_of(setting, study, way) for pool in each.pools]
+        known = np.array([share for share in shares if share is not None])
+        for i, share in enumerate(known.mean(axis=0) if len(known) else ()):
+            rows.append({"rank": (i + 0.5) / N_RANKS, "share": float(share), "way": way.name})
+    return Chart(
+        f"{slug(study.model)}-by-rank",
+        "Are surer answers more often right?",
+        f"{study.model}, trajectories of each question in order of confidence, mean over questions",
+        "lines",
+        Axis("rank", "Rank of confidence in its question (0: least sure)", "percent"),
+        Axis("share", "Share of right answers", "percent"),
+        tuple(rows),
+        series="way",
+    )
+
+
+def rank_accuracies(pool: Pool) -> Floats | None:
+    """Return the accuracy in each twentieth of a pool by confidence; None if it has fewer than 20."""
+    batch = voters(pool)
+    values, right = batch.confidence[batch.members], batch.correct[batch.members]
+    if len(values) < N_RANKS:
+        return None
+    parts = np.array_split(right[np.argsort(values, kind="stable")], N_RANKS)
+    return np.array([part.mean() for part in parts])
+
+
+EXPERIMENTS = (Experiment("separation", "Does confidence tell right from wrong?", _make),)

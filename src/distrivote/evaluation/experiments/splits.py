@@ -1,0 +1,236 @@
+"""Experiments about the split into likely right and likely wrong: stages, clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+
+from distrivote.evaluation.drawn import PositiveSide, Stages, Voting
+from distrivote.evaluation.experiments.base import Experiment, Findings, Line, Setting, asks_of, slug
+from distrivote.evaluation.experiments.points import column_words, last_column
+from distrivote.evaluation.experiments.tables import (
+    Measured,
+    Paper,
+    budget_words,
+    line_table,
+    measured,
+    measured_line,
+    missing_notes,
+    published_value,
+)
+from distrivote.evaluation.results import Axis, Chart, Column, Row, Table
+from distrivote.evaluation.scoring import Ask, Scores, draw_pools, has_confidence
+from distrivote.evaluation.studies import Study
+from distrivote.voting.filters import Filter, GmmFilter, KMeansFilter, MeanShiftFilter, TopFilter
+from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.votes import HierarchicalVote
+
+# Stages
+
+_STAGES = Stages(Pipeline(HierarchicalVote(), GmmFilter(), reject=True))
+_STAGE_LINES = (
+    Line("DIS-GMM", _STAGES, paper="DIS-GMM"),
+    Line("DIS-GMM*", _STAGES, starred=True),
+)
+_STAGE_NAMES = {1: "I", 2: "II", 3: "III"}
+_STAGE_WORDS = {1: "I: all answers", 2: "II: likely right", 3: "III: after rejection"}
+
+
+def _make_stages(setting: Setting, scores: Scores) -> Findings:
+    tables, charts, notes = [], [], []
+    for study in setting.studies:
+        points: list[Row] = []
+        for value, metric in (("acc", "Acc"), ("wacc", "WAcc")):
+            rows: list[Measured] = []
+            papers = {}
+            for line in _STAGE_LINES:
+                for number, words in _STAGE_WORDS.items():
+                    label = words + ("*" if line.starred else "")
+                    row = measured_line(setting, scores, study, line, f"{value}_{number}", label)
+                    rows += [row] if row is not None else []
+                    papers[label] = Paper("filter_stages", f"stage={_STAGE_NAMES[number]}", metric)
+            if rows:
+                title = f"{study.model}: {metric} at each stage ({budget_words(setting)})"
+                name = f"{study.model}-{value}"
+                tables.append(
+                    line_table(setting, study, rows, title=title, label="Stage", name=name, settings=papers)
+                )
+                points += _stage_points(setting, study, rows, metric, papers)
+        notes += missing_notes(measured(setting, scores, study, _STAGE_LINES, "acc_1"), study, _STAGE_LINES)
+        if points:
+            charts.append(_stage_chart(setting, study, points))
+    return Findings(tables, charts, notes)
+
+
+def _stage_points(
+    setting: Setting, study: Study, rows: Sequence[Measured], metric: str, papers: dict[str, Paper]
+) -> Iterator[Row]:
+    column = last_column(study)
+    for row in rows:
+        stage, series = row.line.label.split(":")[0], metric + ("*" if row.line.starred else "")
+        found = row.estimates.get(column)
+        if found is not None:
+            yield {
+                "stage": stage,
+                "series": series,
+                "share": found.mean,
+                "low": found.low,
+                "high": found.high,
+            }
+        value = published_value(setting, study, papers[row.line.label], row.line.paper, column)
+        if value is not None:
+            yield {"stage": stage, "series": series, "share": value, "published": True}
+
+
+def _stage_chart(setting: Setting, study: Study, points: Sequence[Row]) -> Chart:
+    return Chart(
+        f"{slug(study.model)}-stages",
+        "How pure is the pool at each stage?",
+        f"{study.model}, {column_words(last_column(study))}, {budget_words(setting)}; 95% intervals over"
+        " questions",
+        "lines",
+        Axis("stage", "Stage", "text"),
+        Axis("share", "Share of right answers", "percent"),
+        tuple(points),
+        series="series",
+        low="low",
+        high="high",
+        published="published",
+    )
+
+
+# Clustering
+
+_FILTERS: dict[str, Filter] = {
+    "Top50": TopFilter(),
+    "K-Means": KMeansFilter(),
+    "MeanShift": MeanShiftFilter(),
+    "GMM": GmmFilter(),
+}
+_METRICS = (
+    ("acc", "Acc", "Acc (%)"),
+    ("wacc", "WAcc", "WAcc (%)"),
+    ("auroc", "AUROC", "AUROC ()"),
+    ("voting", "Voting accuracy", "Voting Acc (%)"),
+    ("predict", "Predict accuracy", "Predict Acc (%)"),
+)
+_MEAN_SHIFT_POOLS = 512
+"""scikit-learn's mean-shift takes some 30 ms for one pool: with all draws, hours."""
+
+
+def _filters() -> dict[str, Filter]:
+    there = find_spec("sklearn") is not None
+    return {name: each for name, each in _FILTERS.items() if there or name != "MeanShift"}
+
+
+def _mean_shift_repeats(setting: Setting) -> int:
+    n_questions = sum(len(each.pools) for each in setting.sets)
+    return max(1, min(setting.n_repeats, _MEAN_SHIFT_POOLS // n_questions))
+
+
+def _cluster_line(setting: Setting, name: str, value: str) -> Line:
+    filter = _FILTERS[name]
+    voting = Voting(Pipeline(HierarchicalVote(), filter, reject=True))
+    n_repeats = _mean_shift_repeats(setting) if name == "MeanShift" else None
+    return Line(name, voting if value == "voting" else PositiveSide(filter), paper=name, n_repeats=n_repeats)
+
+
+def _cluster_asks(setting: Setting) -> Iterator[Ask]:
+    lines = [_cluster_line(setting, name, value) for name in _filters() for value in ("acc", "voting")]
+    return asks_of(setting, lines)
+
+
+def _make_clustering(setting: Setting, scores: Scores) -> Findings:
+    tables, notes = [], []
+    names = list(_filters())
+    for study in setting.studies:
+        for value, metric, published_metric in _METRICS:
+            rows = []
+            for name in names:
+                line = _cluster_line(setting, name, value)
+                row = measured_line(setting, scores, study, line, "correct" if value == "voting" else value)
+                rows += [row] if row is not None else []
+            if not rows:
+                continue
+            inside = value in ("acc", "wacc", "auroc")
+            words = f"{metric}{' inside the positive side' if inside else ''} of every split"
+            auroc = value == "auroc"
+            tables.append(
+                line_table(
+                    setting,
+                    study,
+                    rows,
+                    title=f"{study.model}: {words} ({budget_words(setting)})",
+                    label="Split",
+                    name=f"{study.model}-{value}",
+                    paper=Paper("clustering_ablation", "", published_metric, 1.0 if auroc else 100.0),
+                    kind="number" if auroc else "percent",
+                    decimals=4 if auroc else 2,
+                )
+            )
+            if auroc:
+                notes += _skipped(study, rows)
+        lines = [_cluster_line(setting, name, "acc") for name in names]
+        notes += missing_notes(measured(setting, scores, study, lines, "acc"), study, lines)
+        if setting.clock is not None:
+            tables += _times(setting, study, names, setting.clock)
+    return Findings(tables, (), [*notes, *_cluster_notes(setting, names)])
+
+
+def _skipped(study: Study, rows: Sequence[Measured]) -> list[str]:
+    column = last_column(study)
+    skipped = {row.line.label: row.estimates[column].n_skipped for row in rows if column in row.estimates}
+    if not any(skipped.values()):
+        return []
+    words = ", ".join(f"{n} for {label}" for label, n in skipped.items())
+    return [
+        f"{study.model}: the AUROC inside the positive side leaves out questions where it holds only right or"
+        f" only wrong answers in every draw ({words})"
+    ]
+
+
+def _cluster_notes(setting: Setting, names: Sequence[str]) -> list[str]:
+    if "MeanShift" not in names:
+        return ["MeanShift is left out: it needs scikit-learn (pip install 'distrivote[meanshift]')"]
+    n_repeats = _mean_shift_repeats(setting)
+    if n_repeats == setting.n_repeats:
+        return []
+    return [f"MeanShift is slow, so it saw the first {n_repeats} of the {setting.n_repeats} repeats only"]
+
+
+def _times(
+    setting: Setting, study: Study, names: Sequence[str], clock: Callable[[], float]
+) -> Iterator[Table]:
+    """Yield the time that a split of one pool takes, measured on a draw of each question."""
+    for source in study.sources(starred=False)[:1]:
+        pools = setting.sets[source].pools[:64]
+        if not has_confidence(setting.sets[source]):
+            return
+        draws = draw_pools(pools, setting.budget, 1, setting.seed)
+        rows: list[Row] = []
+        for name in names:
+            fresh = draws.again()
+            begun = clock()
+            fresh.electorate.splits(_FILTERS[name])
+            rows.append({"split": name, "time": (clock() - begun) / len(pools) * 1e3})
+        columns = (
+            Column("split", "Split"),
+            Column("time", "Milliseconds per pool", "number", 4, best="lowest"),
+        )
+        yield Table(f"{slug(study.model)}-time", f"{study.model}: time of a split", columns, tuple(rows))
+
+
+EXPERIMENTS = (
+    Experiment(
+        "clustering",
+        "Which split tells right from wrong best?",
+        _make_clustering,
+        _cluster_asks,
+    ),
+    Experiment(
+        "stages",
+        "How pure is the pool at each stage?",
+        _make_stages,
+        lambda setting: asks_of(setting, _STAGE_LINES),
+    ),
+)

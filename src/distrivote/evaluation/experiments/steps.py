@@ -1,0 +1,189 @@
+"""Experiments that look inside trajectories: trace, top-k-mass, and the course of the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from distrivote.evaluation.experiments.base import Experiment, Findings, Setting, slug
+from distrivote.evaluation.experiments.tables import Measured, line_table
+from distrivote.evaluation.experiments.whole import WAYS, sets_of, whole_measured
+from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace
+from distrivote.evaluation.results import Axis, Chart, Column, Row, Table
+from distrivote.evaluation.scoring import Scores
+from distrivote.evaluation.studies import PUBLISHED_SETTINGS, Study
+from distrivote.selfstepconf.threshold import Threshold
+
+_TOKENS, _CONFIDENCE = Axis("token", "Token", "whole"), Axis("confidence", "Confidence")
+
+
+def threshold_course(trace: Trace, alpha: float, delta: float) -> list[float]:
+    """Return tau behind each step."""
+    threshold = Threshold(alpha, delta)
+    taus = []
+    for confidence in trace.step_confidences.tolist():
+        threshold.take(confidence)
+        taus.append(threshold.tau)
+    return taus
+
+
+def _course(trace: Trace, values: Sequence[float], series: str) -> Iterator[Row]:
+    for end, value in zip(trace.step_ends.tolist(), values, strict=True):
+        yield {"token": end, "confidence": None if value != value else value, "series": series}
+
+
+def _number(each: PoolSet, name: str) -> float:
+    value = each.settings.get(name, PUBLISHED_SETTINGS[name])
+    return float(value) if isinstance(value, (int, float)) else 0.8
+
+
+# One trajectory
+
+
+def _make_trace(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
+    tables, charts, notes = [], [], []
+    for study in setting.studies:
+        for bench in study.benches:
+            sets = {
+                way.name: setting.sets[source]
+                for way in WAYS
+                if (source := bench.which(way.starred)) is not None
+            }
+            traces = {name: {t.question: t for t in each.traces} for name, each in sets.items()}
+            question = _most_reflected(list(traces.values()))
+            if question is None:
+                notes.append(f"{study.model} on {bench.benchmark}: no steps are recorded, so none are shown")
+                continue
+            shown = {name: found[question] for name, found in traces.items()}
+            name = f"{slug(study.model)}-{slug(bench.benchmark)}"
+            tables.append(_trace_table(name, f"{study.model} on {bench.benchmark}", question, shown))
+            charts.append(_trace_chart(name, study, question, shown, sets))
+            if "SelfStepConf" not in shown:
+                notes.append(f"{study.model} on {bench.benchmark}: no SelfStepConf run to show beside")
+    return Findings(tables, charts, notes)
+
+
+def _most_reflected(traces: Sequence[Mapping[str, Trace]]) -> str | None:
+    """Return the question that all have and whose last trace has most reflections."""
+    if not traces:
+        return None
+    shared = [question for question in traces[-1] if all(question in one for one in traces)]
+    return max(shared, key=lambda question: len(traces[-1][question].reflections), default=None)
+
+
+def _trace_table(name: str, where: str, question: str, shown: Mapping[str, Trace]) -> Table:
+    rows: list[Row] = [
+        {
+            "method": way,
+            "steps": len(trace.step_ends),
+            "tokens": int(trace.step_ends[-1]),
+            "reflections": len(trace.reflections),
+            "confidence": None
+            if np.isnan(trace.step_confidences).all()
+            else float(np.nanmean(trace.step_confidences)),
+        }
+        for way, trace in shown.items()
+    ]
+    columns = (
+        Column("method", "Sampling"),
+        Column("steps", "Steps", "whole", 0),
+        Column("tokens", "Tokens", "whole", 0),
+        Column("reflections", "Reflections", "whole", 0),
+        Column("confidence", "Mean step confidence", "number", 3),
+    )
+    return Table(name, f"{where}: the first trajectory of question {question}", columns, tuple(rows))
+
+
+def _trace_chart(
+    name: str, study: Study, question: str, shown: Mapping[str, Trace], sets: Mapping[str, PoolSet]
+) -> Chart:
+    rows: list[Row] = []
+    for way, trace in shown.items():
+        rows += _course(trace, trace.step_confidences.tolist(), way)
+    way, trace = list(shown.items())[-1]
+    taus = threshold_course(trace, _number(sets[way], "alpha"), _number(sets[way], "delta"))
+    rows += _course(trace, taus, f"threshold of {way}")
+    return Chart(
+        name,
+        "Where does confidence drop, and what does a reflection do?",
+        f"{study.model}, the first trajectory of question {question}",
+        "steps",
+        _TOKENS,
+        _CONFIDENCE,
+        tuple(rows),
+        series="series",
+        rules=tuple(("reflection", float(at)) for at in trace.reflections.tolist()),
+    )
+
+
+def alpha_course(sets: Sequence[PoolSet], model: str) -> Chart | None:
+    """Return how the threshold runs in the first shared trajectory of runs with different alpha."""
+    traces = [{trace.question: trace for trace in each.traces} for each in sets]
+    question = _most_reflected(traces)
+    if question is None:
+        return None
+    rows: list[Row] = []
+    for each, found in zip(sets, traces, strict=True):
+        alpha = _number(each, "alpha")
+        taus = threshold_course(found[question], alpha, _number(each, "delta"))
+        rows += _course(found[question], taus, f"alpha = {alpha:g}")
+    return Chart(
+        f"{slug(model)}-threshold",
+        "How does the threshold follow the steps?",
+        f"{model}, the first trajectory of question {question} in each run",
+        "steps",
+        _TOKENS,
+        Axis("confidence", "Threshold"),
+        tuple(rows),
+        series="series",
+    )
+
+
+# Probability in the top k
+
+
+def _mean(values: Floats | None) -> float:
+    there = np.empty(0) if values is None else values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")
+
+
+def _mass(pool: Pool) -> float:
+    return _mean(pool.top_mass)
+
+
+def _mass_99(pool: Pool) -> float:
+    return _mean(pool.top_mass_99)
+
+
+def _make_top_mass(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
+    tables, notes = [], []
+    for study in setting.studies:
+        rows: list[Measured] = []
+        for way in WAYS:
+            if not any(
+                pool.top_mass is not None for each in sets_of(setting, study, way) for pool in each.pools
+            ):
+                continue
+            for label, value in (("mean share", _mass), ("tokens above 99%", _mass_99)):
+                row = whole_measured(setting, study, way, f"{way.name}, {label}", value)
+                rows += [row] if row is not None else []
+        if not rows:
+            notes.append(f"{study.model}: these runs did not keep the log-probabilities of the top k")
+            continue
+        title = f"{study.model}: probability of the k most probable tokens"
+        tables.append(line_table(setting, study, rows, title=title, label="Sampling", best=None))
+    if setting.published is not None:
+        notes.append("The paper: at over 99.7% of tokens the 20 most probable have more than 99%")
+    return Findings(tables, (), notes)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "trace",
+        "Where does confidence drop, and what does a reflection do?",
+        _make_trace,
+        reads=("traces",),
+    ),
+    Experiment("top-k-mass", "How much do the top k leave out?", _make_top_mass, reads=("top-mass",)),
+)

@@ -1,0 +1,242 @@
+"""Tables of lines: a row per method, a column per benchmark, the paper's numbers beside.
+
+Shared by all experiments that measure lines on draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from distrivote.evaluation.estimates import Estimate, Sample, compare
+from distrivote.evaluation.experiments.base import (
+    AVERAGE,
+    Line,
+    Setting,
+    cells,
+    columns_of,
+    estimates_of,
+    samples_of,
+    slug,
+)
+from distrivote.evaluation.results import Cell, Column, Row, Table
+from distrivote.evaluation.scoring import Scores
+from distrivote.evaluation.studies import Study
+
+N_PUBLISHED_BENCHMARKS = 5
+
+
+class Paper(NamedTuple):
+    """Where the paper has a row's numbers."""
+
+    table: str
+    setting: str = ""
+    metric: str = "voting_accuracy"
+    scale: float = 100.0
+    """Of the paper's unit to ours."""
+
+
+def published_value(
+    setting: Setting, study: Study, paper: Paper | None, method: str | None, column: str
+) -> float | None:
+    """Return the paper's number; its average only beside an average over the same five benchmarks."""
+    if setting.published is None or paper is None or method is None:
+        return None
+    if column == AVERAGE:
+        known = {setting.published.benchmark(bench.benchmark) for bench in study.benches} - {None}
+        if len(known) < N_PUBLISHED_BENCHMARKS:
+            return None
+    found = setting.published.find(paper.table, study.model, method, paper.setting, column, paper.metric)
+    return None if found is None else found.value / paper.scale
+
+
+class Measured(NamedTuple):
+    """One line with its samples and estimates by column."""
+
+    line: Line
+    samples: dict[str, list[Sample]]
+    estimates: dict[str, Estimate]
+
+
+def measured_line(
+    setting: Setting,
+    scores: Scores,
+    study: Study,
+    line: Line,
+    value: str = "correct",
+    label: str | None = None,
+) -> Measured | None:
+    """Return a line with its samples; None if it could be measured nowhere in the study."""
+    samples = samples_of(setting, scores, study, line, value)
+    if not samples:
+        return None
+    named = line if label is None else dataclasses.replace(line, label=label)
+    return Measured(named, samples, estimates_of(setting, samples))
+
+
+def measured(
+    setting: Setting, scores: Scores, study: Study, lines: Sequence[Line], value: str = "correct"
+) -> list[Measured]:
+    """Return the lines that could be measured anywhere in the study."""
+    found = (measured_line(setting, scores, study, line, value) for line in lines)
+    return [row for row in found if row is not None]
+
+
+def near_the_best(setting: Setting, rows: Sequence[Measured], column: str) -> list[bool]:
+    """Return for each row whether its difference from the best of the column is not real."""
+    there = [row for row in rows if column in row.samples]
+    if not there:
+        return [False] * len(rows)
+    best = max(there, key=lambda row: row.estimates[column].mean or 0.0)
+    near = []
+    for row in rows:
+        found = compare(row.samples[column], best.samples[column], setting.seed) if row in there else None
+        near.append(found is not None and not found.real)
+    return near
+
+
+def line_table(
+    setting: Setting,
+    study: Study,
+    rows: Sequence[Measured],
+    *,
+    title: str,
+    label: str = "Method",
+    name: str | None = None,
+    paper: Paper | None = None,
+    best: Literal["highest", "lowest"] | None = "highest",
+    kind: Literal["percent", "number"] = "percent",
+    decimals: int = 2,
+    settings: Mapping[str, Paper] | None = None,
+) -> Table:
+    """Return a table with a row per line and a column per benchmark.
+
+    Args:
+        settings: Where the paper has the numbers of each line, by its label, if that differs by line.
+    """
+    columns = [Column("method", label)]
+    fields: list[dict[str, Cell]] = [{"method": row.line.label} for row in rows]
+    for column in columns_of(study):
+        near = near_the_best(setting, rows, column) if best == "highest" else [False] * len(rows)
+        beside = []
+        for row, field, close in zip(rows, fields, near, strict=True):
+            field |= cells(column, row.estimates.get(column))
+            field[f"{column}_near"] = close
+            where = (settings or {}).get(row.line.label, paper)
+            beside.append(published_value(setting, study, where, row.line.paper, column))
+        columns.append(
+            Column(
+                column,
+                column,
+                kind,
+                decimals,
+                spread=f"{column}_sd",
+                low=f"{column}_low",
+                high=f"{column}_high",
+                best=best,
+                near=f"{column}_near" if best else None,
+            )
+        )
+        if any(value is not None for value in beside):
+            columns.append(Column(f"{column}_paper", f"{column}, paper", kind, decimals))
+            for field, value in zip(fields, beside, strict=True):
+                field[f"{column}_paper"] = value
+    return Table(slug(name or study.model), title, tuple(columns), tuple(fields))
+
+
+def difference_table(
+    setting: Setting, study: Study, rows: Sequence[Measured], pairs: Sequence[tuple[str, str]]
+) -> Table | None:
+    """Return which differences between methods are real, over all questions they share."""
+    by_label = {row.line.label: row for row in rows}
+    fields: list[Row] = []
+    for ours, theirs in pairs:
+        if ours not in by_label or theirs not in by_label:
+            continue
+        found = compare(_all_samples(by_label[ours]), _all_samples(by_label[theirs]), setting.seed)
+        if found is not None:
+            fields.append(
+                {
+                    "pair": f"{ours} − {theirs}",
+                    "difference": found.difference,
+                    "difference_low": found.low,
+                    "difference_high": found.high,
+                    "n_questions": found.n_questions,
+                    "real": "yes" if found.real else "no",
+                }
+            )
+    if not fields:
+        return None
+    columns = (
+        Column("pair", "Methods"),
+        Column("difference", "Difference", "percent", 2, low="difference_low", high="difference_high"),
+        Column("n_questions", "Questions", "whole", 0),
+        Column("real", "Real (95%)"),
+    )
+    return Table(
+        f"{slug(study.model)}-differences",
+        f"{study.model}: which differences are real? Paired by question and draw",
+        columns,
+        tuple(fields),
+    )
+
+
+def disagreements(
+    setting: Setting, study: Study, rows: Sequence[Measured], pairs: Sequence[tuple[str, str]], paper: Paper
+) -> list[str]:
+    """Return a note for each pair that is really ordered here, and the other way round in the paper."""
+    by_label = {row.line.label: row for row in rows}
+    column = columns_of(study)[-1]
+    notes = []
+    for ours, theirs in pairs:
+        one, other = by_label.get(ours), by_label.get(theirs)
+        if one is None or other is None or column not in one.samples or column not in other.samples:
+            continue
+        found = compare(one.samples[column], other.samples[column], setting.seed)
+        values = [published_value(setting, study, paper, row.line.paper, column) for row in (one, other)]
+        if found is None or not found.real or values[0] is None or values[1] is None:
+            continue
+        published = values[0] - values[1]
+        if published * found.difference < 0:
+            notes.append(
+                f"{study.model}, {column}: {ours} − {theirs} is {100 * found.difference:+.2f} points here, a real"
+                f" difference, and {100 * published:+.2f} in the paper"
+            )
+    return notes
+
+
+def _all_samples(row: Measured) -> list[Sample]:
+    return [sample for column, some in row.samples.items() if column != AVERAGE for sample in some]
+
+
+def missing_notes(rows: Sequence[Measured], study: Study, lines: Sequence[Line]) -> list[str]:
+    """Return a note for what a table of lines has to leave out."""
+    notes = []
+    if any(line.starred for line in lines):
+        lacking = [bench.benchmark for bench in study.benches if bench.ssc is None]
+        if lacking:
+            notes.append(
+                f"{study.model}: no SelfStepConf run on {', '.join(lacking)}, so the starred rows are left"
+                " out there"
+            )
+    if any(not line.starred for line in lines):
+        lacking = [bench.benchmark for bench in study.benches if bench.basic is None]
+        if lacking:
+            notes.append(
+                f"{study.model}: only a SelfStepConf run on {', '.join(lacking)}, so the rows without a star"
+                " are left out there"
+            )
+    there = {row.line.label for row in rows}
+    absent = [
+        line.label
+        for line in lines
+        if line.label not in there and any(bench.which(line.starred) is not None for bench in study.benches)
+    ]
+    if absent:
+        notes.append(f"{study.model}: {', '.join(absent)} need confidences, which these runs do not have")
+    return notes
+
+
+def budget_words(setting: Setting) -> str:
+    return f"{setting.budget} trajectories, {setting.n_repeats} repeats"

@@ -1,0 +1,80 @@
+"""Measures of whole pools, without draws, as lines of tables: one value per question.
+
+What basic inference and SelfStepConf are compared by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.evaluation.drawn import OneAnswer
+from distrivote.evaluation.estimates import whole_pool_sample
+from distrivote.evaluation.experiments.base import AVERAGE, Line, Setting, estimates_of
+from distrivote.evaluation.experiments.tables import Measured
+from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
+from distrivote.evaluation.studies import Study
+
+
+class Way(NamedTuple):
+    """A way to sample, as the paper calls it."""
+
+    name: str
+    starred: bool
+
+
+WAYS = (Way("BasicInference", False), Way("SelfStepConf", True))
+
+
+def whole_measured(
+    setting: Setting, study: Study, way: Way, label: str, value: Callable[[Pool], float]
+) -> Measured | None:
+    """Return a line of a value per question, NaN where it is not defined; None without such runs."""
+    samples = {}
+    for bench in study.benches:
+        source = bench.which(way.starred)
+        if source is not None:
+            pools = setting.sets[source].pools
+            values = np.array([value(pool) for pool in pools], dtype=np.float64)
+            names = tuple(pool.question for pool in pools)
+            samples[bench.benchmark] = [whole_pool_sample(bench.benchmark, names, values)]
+    if not samples:
+        return None
+    if len(samples) == len(study.benches) > 1:
+        samples[AVERAGE] = [sample for some in samples.values() for sample in some]
+    return Measured(Line(label, OneAnswer(), way.starred, way.name), samples, estimates_of(setting, samples))
+
+
+def sets_of(setting: Setting, study: Study, way: Way) -> Iterator[PoolSet]:
+    """Yield the sets of a study that were sampled in one way."""
+    for bench in study.benches:
+        source = bench.which(way.starred)
+        if source is not None:
+            yield setting.sets[source]
+
+
+class Voters(NamedTuple):
+    """The trajectories of a pool that can vote by confidence: (1, n) each."""
+
+    confidence: Floats
+    correct: Flags
+    members: Flags
+
+
+def voters(pool: Pool, confidence: Floats | None = None) -> Voters:
+    """Return a pool as a batch of one, for the measures of `metrics`."""
+    values = pool.confidence if confidence is None else confidence
+    members = (pool.classes >= 0) & np.isfinite(values)
+    return Voters(np.where(members, values, 1.0)[None], pool.correct[None], members[None])
+
+
+def no_ssc_note(study: Study) -> list[str]:
+    """Return a note on the benchmarks that have no run with SelfStepConf."""
+    lacking = [bench.benchmark for bench in study.benches if bench.ssc is None]
+    if not lacking:
+        return []
+    return [
+        f"{study.model}: no SelfStepConf run on {', '.join(lacking)}, so nothing is compared with it there"
+    ]

@@ -1,0 +1,308 @@
+"""Runs and tables of sampled answers, read as pool sets: where the evaluation meets the disk.
+
+Only the columns that the experiments need are read. What has no known truth is left out, counted and
+said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from distrivote.errors import InputError
+from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet, Trace
+from distrivote.store.manifest import Manifest
+from distrivote.store.questions import QuestionCameBack, Questions, hold_questions, stream_questions
+from distrivote.store.runs import Run
+from distrivote.store.schema import MEASURES
+from distrivote.store.tables import Columns, is_run, open_table
+from distrivote.store.truth import same_answer
+
+DEFAULT_MEASURE = "answer-step"
+READS = ("measures", "lengths", "traces", "top-mass")
+"""What an experiment may need beyond answers and confidences."""
+
+_UNKNOWN = -1
+
+
+class Loaded(NamedTuple):
+    """What can be evaluated, and what was left out."""
+
+    pool_sets: tuple[PoolSet, ...]
+    notes: tuple[str, ...]
+
+
+def load_pool_sets(
+    paths: Sequence[str],
+    *,
+    columns: Columns | None = None,
+    measure: str = DEFAULT_MEASURE,
+    reads: Collection[str] = ("measures", "lengths"),
+) -> Loaded:
+    """Read runs, and tables as `distrivote vote` reads them.
+
+    Args:
+        paths: Folders of runs, or files of sampled answers.
+        columns: What the columns of files are called; with `by`, each of its values is a model.
+        measure: Which confidence of runs is voted with.
+        reads: What else is needed, of `READS`: `measures` for all confidences, `lengths` for steps and
+            tokens, `traces` for the steps of each question's first trajectory, `top-mass` for the
+            probability of the k most probable tokens.
+
+    Raises:
+        InputError: If nothing with a known truth is left.
+    """
+    if measure not in MEASURES:
+        raise InputError(f"unknown measure {measure!r}: give one of {', '.join(MEASURES)}")
+    sets: list[PoolSet] = []
+    notes: list[str] = []
+    for path in paths:
+        if is_run(path):
+            found = [_of_run(Run.open(path), measure, reads, notes)]
+        else:
+            found = list(_of_table(path, columns or Columns(), notes))
+        for one in found:
+            if one.pools:
+                sets.append(one)
+            else:
+                notes.append(f"{one.name} has no question whose right answer is known: it is left out")
+    if not sets:
+        raise InputError(
+            f"no right answers are known in {', '.join(paths)}: evaluate needs ground_truth or correct"
+        )
+    return Loaded(_distinct(sets), tuple(notes))
+
+
+def _distinct(sets: Sequence[PoolSet]) -> tuple[PoolSet, ...]:
+    """Return the sets, each under a name of its own."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for one in sets:
+        seen[one.name] = seen.get(one.name, 0) + 1
+        name = one.name if seen[one.name] == 1 else f"{one.name} ({seen[one.name]})"
+        distinct.append(dataclasses.replace(one, name=name))
+    return tuple(distinct)
+
+
+# Runs
+
+
+def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
+    name = run.path.resolve().name
+    wanted = ["question_id", "answer_class", "correct", "k", "n_tokens", MEASURES[measure]]
+    if "measures" in reads:
+        wanted += [column for column in MEASURES.values() if column not in wanted]
+    if "lengths" in reads:
+        wanted += ["step_ends", "unfinished", "reflections"]
+    table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
+    notes += [f"{name}: {note}" for note in run.notes]
+    arrays = _run_arrays(table, measure, reads)
+    starts = _starts(table["question_id"])
+    pools, n_unknown = [], 0
+    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
+        span = slice(start, end)
+        question = table["question_id"][start].as_py()
+        _check_k(name, question, arrays["k"][span])
+        pool = _pool(question, {key: values[span] for key, values in arrays.items()})
+        n_unknown += pool is None
+        pools += [pool] if pool is not None else []
+    _note_unknown(notes, name, n_unknown, len(starts))
+    if "top-mass" in reads:
+        pools = [_with_top_mass(run, pool) for pool in pools]
+    found = _run_set(name, run.manifest, tuple(pools))
+    return dataclasses.replace(found, traces=_traces(run)) if "traces" in reads else found
+
+
+def _traces(run: Run) -> tuple[Trace, ...]:
+    table = run.table(["question_id", "sample", "step_ends", "step_confidences", "reflections"])
+    first = table.filter(pc.equal(table["sample"], 0))
+    return tuple(
+        Trace(
+            row["question_id"],
+            np.array(row["step_ends"], dtype=np.int64),
+            np.array(row["step_confidences"], dtype=np.float64),
+            np.array(row["reflections"] or [], dtype=np.int64),
+        )
+        for row in first.to_pylist()
+        if row["step_ends"] and row["step_confidences"]
+    )
+
+
+def _with_top_mass(run: Run, pool: Pool) -> Pool:
+    """Return the pool with the probabilities of the most probable tokens; they are read by question."""
+    column = run.table(["top_logprobs"], pool.question)["top_logprobs"]
+    if column.null_count == len(column):
+        return pool
+    means, shares = [], []
+    for tokens in column:
+        masses = [np.exp(entries.values.to_numpy()).sum() for entries in tokens.values or ()]
+        means.append(float(np.nanmean(masses)) if masses else np.nan)
+        shares.append(float(np.mean(np.array(masses) > 0.99)) if masses else np.nan)
+    return dataclasses.replace(pool, top_mass=np.array(means), top_mass_99=np.array(shares))
+
+
+def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[str, Any]:
+    def floats(column: str) -> Floats:
+        return np.asarray(table[column].to_numpy(), dtype=np.float64)
+
+    arrays = {
+        "classes": table["answer_class"].fill_null(-1).to_numpy().astype(np.int64),
+        "truth": table["correct"].cast(pa.int8()).fill_null(_UNKNOWN).to_numpy(),
+        "confidence": floats(MEASURES[measure]),
+        "k": table["k"].fill_null(0).to_numpy(),
+    }
+    for name, column in MEASURES.items() if "measures" in reads else ():
+        if name != "perplexity":  # the same number as logprob, the geometric mean probability
+            arrays[f"measure {name}"] = floats(column)
+    if table["n_tokens"].null_count < len(table):
+        arrays["n_tokens"] = table["n_tokens"].fill_null(0).to_numpy().astype(np.int64)
+    if "lengths" in reads:
+        if table["step_ends"].null_count < len(table):
+            # A step that the end of the text cut short is a step of its own.
+            whole = pc.fill_null(pc.list_value_length(table["step_ends"]), 0).to_numpy()
+            arrays["n_steps"] = whole.astype(np.int64)
+        if table["reflections"].null_count < len(table):
+            counted = pc.fill_null(pc.list_value_length(table["reflections"]), 0)
+            arrays["n_reflections"] = counted.to_numpy().astype(np.int64)
+    return arrays
+
+
+def _starts(ids: pa.ChunkedArray) -> list[int]:
+    if not len(ids):
+        return []
+    codes = ids.combine_chunks().dictionary_encode()
+    if isinstance(codes, pa.ChunkedArray):
+        codes = codes.combine_chunks()
+    return [int(at) for at in np.flatnonzero(np.diff(codes.indices.to_numpy(), prepend=-1))]
+
+
+def _check_k(name: str, question: str, ks: Ints) -> None:
+    different = np.unique(ks[ks > 0]).tolist()
+    if len(different) > 1:
+        raise InputError(
+            f"question {question} of {name} mixes confidences of the {different[0]} and of the"
+            f" {different[-1]} most probable tokens: their values do not compare, so evaluate them apart"
+        )
+
+
+def _run_set(name: str, manifest: Manifest, pools: tuple[Pool, ...]) -> PoolSet:
+    ssc = manifest.ssc
+    settings = {"temperature": manifest.sampling.get("temperature"), **_settings(ssc or {})}
+    model = manifest.model
+    steered = ssc is not None and ssc.get("kind") == "SelfStepConf"
+    if ssc is not None and not steered:
+        model = f"{model} ({ssc.get('kind')})"
+    return PoolSet(name, model, manifest.benchmark, pools, steered, settings)
+
+
+def _settings(ssc: Mapping[str, Any]) -> dict[str, float | int | str | bool | None]:
+    """Return a controller's settings; the splitter in words, such as `window 512`."""
+    plain = {key: value for key, value in ssc.items() if not isinstance(value, (Mapping, list))}
+    plain.pop("kind", None)
+    split = ssc.get("split")
+    if isinstance(split, Mapping):
+        values = ["exact" if value is True else str(value) for value in split.values() if value is not False]
+        kind = str(split.get("kind", "")).removesuffix("Splitter").lower()
+        plain["split"] = " ".join([kind, *(value.replace("\n", "\\n") for value in values[1:])])
+        plain["exact_token"] = bool(split.get("exact_token", False))
+    return plain
+
+
+# Tables
+
+
+def _of_table(path: str, columns: Columns, notes: list[str]) -> Iterator[PoolSet]:
+    stem = Path(path).stem
+    with open_table(path, columns) as table:
+        try:
+            blocks = list(stream_questions(table.batches()))
+        except QuestionCameBack:
+            blocks = list(hold_questions(table.batches()))
+    sets: dict[str, list[Pool]] = {}
+    counts: dict[str, list[int]] = {}
+    for block in blocks:
+        for index in range(len(block)):
+            model = stem if block.by is None else str(block.by[index])
+            pool = _table_pool(block, index)
+            sets.setdefault(model, [])
+            seen = counts.setdefault(model, [0, 0])
+            seen[0] += pool is None
+            seen[1] += 1
+            if pool is not None:
+                sets[model].append(pool)
+    for model, pools in sets.items():
+        name = stem if model == stem else f"{stem}/{model}"
+        _note_unknown(notes, name, *counts[model])
+        yield PoolSet(name, model, stem, tuple(pools))
+
+
+def _table_pool(block: Questions, index: int) -> Pool | None:
+    span = slice(int(block.offsets[index]), int(block.offsets[index + 1]))
+    classes = block.classes[span]
+    truth = np.full(len(classes), _UNKNOWN, dtype=np.int8)
+    if block.correct is not None:
+        truth = block.correct[span].copy()
+    right = block.truths[index].as_py() if block.truths is not None else None
+    if right is not None:
+        for number in np.unique(classes[(truth == _UNKNOWN) & (classes >= 0)]).tolist():
+            said = same_answer(block.labels[number].as_py(), right)
+            truth[(truth == _UNKNOWN) & (classes == number)] = said
+        truth[(truth == _UNKNOWN) & (classes < 0)] = 0
+    arrays = {"classes": classes, "truth": truth, "confidence": block.confidences[span]}
+    return _pool(str(block.ids[index]), arrays)
+
+
+# Both
+
+
+def _pool(question: str, arrays: Mapping[str, Any]) -> Pool | None:
+    """Return the pool of one question; None if nobody knows which answers are right."""
+    truth = arrays["truth"]
+    if (truth == _UNKNOWN).all():
+        return None
+    classes = _in_order(arrays["classes"])
+    measures = {
+        key.removeprefix("measure "): values
+        for key, values in arrays.items()
+        if key.startswith("measure ") and np.isfinite(values).any()
+    }
+    return Pool(
+        question,
+        classes,
+        _known(classes, truth),
+        arrays["confidence"],
+        measures,
+        arrays.get("n_tokens"),
+        arrays.get("n_steps"),
+        arrays.get("n_reflections"),
+    )
+
+
+def _in_order(classes: Ints) -> Ints:
+    """Number the classes anew, in the order in which they first appear."""
+    given, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
+    first = np.where(given < 0, -1, first)
+    numbers = np.empty(len(given), dtype=np.int64)
+    numbers[np.argsort(first, kind="stable")] = np.arange(len(given)) - bool((given < 0).any())
+    return numbers[inverse]
+
+
+def _known(classes: Ints, truth: Any) -> Flags:
+    """Return what is right; a row that does not say goes by the others of its answer, else it is wrong."""
+    correct = np.asarray(truth == 1) & (classes >= 0)
+    unsaid = (truth == _UNKNOWN) & (classes >= 0)
+    for number in np.unique(classes[unsaid]).tolist():
+        told = truth[(classes == number) & (truth != _UNKNOWN)]
+        correct[unsaid & (classes == number)] = bool(len(told)) and bool(2 * (told == 1).sum() > len(told))
+    return correct
+
+
+def _note_unknown(notes: list[str], name: str, n_unknown: int, n: int) -> None:
+    if 0 < n_unknown < n:
+        notes.append(f"{name}: {n_unknown} of {n} questions have no known answer and are left out")

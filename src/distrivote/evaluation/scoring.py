@@ -1,0 +1,199 @@
+"""Many measures on many draws of many questions, with the work they share done once.
+
+What is asked for (`Ask`) is gathered by pool set, budget and measure of confidence; the draws of some
+questions at a time make a batch, and all measures see the same batch: splits, and splits without a
+rejected answer, are made once per draw. Batches are cut by questions alone and put together in order, so
+that any number of workers gives the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from distrivote.evaluation.drawn import Drawn, Measure, drawn
+from distrivote.evaluation.draws import check_budget, draw
+from distrivote.evaluation.estimates import Sample
+from distrivote.evaluation.pools import Floats, Pool, PoolSet
+from distrivote.voting.ballot import check_confidences
+
+BATCH = 2**17
+"""Trajectories in one batch, as in voting: smaller ones pay for calls, larger ones for memory."""
+
+_TOGETHER = 48
+"""Measures that share what was found out about a batch; then it is forgotten, to bound memory."""
+
+
+_WORTH_WORKERS = 4e7
+"""Trajectories times measures; less is done before workers have started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One thing to be measured on every draw of a pool set."""
+
+    source: int
+    """Which pool set."""
+
+    budget: int
+    measure: Measure
+    confidence: str | None = None
+    """The name of another measure of confidence than the pool's own."""
+
+    n_repeats: int | None = None
+    """Only so many of the repeats, for what is slow."""
+
+
+Scores: TypeAlias = Mapping[Ask, Mapping[str, Sample]]
+"""The values of each measure by name. What could not be measured for want of confidences is absent."""
+
+
+class _Batch(NamedTuple):
+    """Some questions, and what is measured on them."""
+
+    pools: tuple[Pool, ...]
+    asks: tuple[Ask, ...]
+    n_repeats: int
+    seed: int
+    confident: bool
+    """Whether the set has confidences at all: else only measures that need none are asked for."""
+
+
+def score(
+    sets: Sequence[PoolSet],
+    asks: Iterable[Ask],
+    *,
+    n_repeats: int,
+    seed: int,
+    n_workers: int = 1,
+    watch: Callable[[float], None] | None = None,
+) -> Scores:
+    """Measure everything that is asked for.
+
+    Args:
+        watch: Is told the part of the work that is done, 0 to 1, from time to time.
+        n_workers: Processes; numbers are the same for all.
+    """
+    groups: dict[tuple[int, int, str | None, int], list[Ask]] = {}
+    for ask in dict.fromkeys(asks):
+        if not ask.measure.needs_confidence or has_confidence(sets[ask.source], ask.confidence):
+            repeats = min(n_repeats, ask.n_repeats or n_repeats)
+            groups.setdefault((ask.source, ask.budget, ask.confidence, repeats), []).append(ask)
+    batches = []
+    for (source, budget, confidence, repeats), some in groups.items():
+        check_budget((sets[source],), budget)
+        confident = has_confidence(sets[source], confidence)
+        some.sort(key=lambda ask: ask.measure.group)
+        for pools in _cut(sets[source].pools, budget * repeats):
+            batches.append(_Batch(pools, tuple(some), repeats, seed, confident))
+    found: dict[Ask, list[Floats]] = {ask: [] for some in groups.values() for ask in some}
+    work = sum(_work(batch) for batch in batches)
+    done = 0.0
+    workers = n_workers if work > _WORTH_WORKERS else 1
+    for batch, arrays in zip(batches, _measured(batches, workers), strict=True):
+        for ask, values in zip(batch.asks, arrays, strict=True):
+            found[ask].append(values)
+        done += _work(batch)
+        if watch is not None:
+            watch(done / work)
+    return {ask: _samples(sets[ask.source], ask, parts) for ask, parts in found.items()}
+
+
+def has_confidence(pools: PoolSet, confidence: str | None = None) -> bool:
+    """Whether any answer of the set has a confidence."""
+    return any(
+        bool((np.isfinite(confidence_of(pool, confidence)) & (pool.classes >= 0)).any())
+        for pool in pools.pools
+    )
+
+
+def confidence_of(pool: Pool, confidence: str | None = None) -> Floats:
+    """Return the confidence that is voted with; all NaN where there is none of that name."""
+    if confidence is None:
+        return pool.confidence
+    missing = np.full(pool.n_trajectories, np.nan)
+    return np.asarray(pool.measures.get(confidence, missing), dtype=np.float64)
+
+
+def _cut(pools: Sequence[Pool], per_question: int) -> Iterator[tuple[Pool, ...]]:
+    at_once = max(1, BATCH // per_question)
+    for start in range(0, len(pools), at_once):
+        yield tuple(pools[start : start + at_once])
+
+
+def _work(batch: _Batch) -> float:
+    return len(batch.pools) * batch.n_repeats * batch.asks[0].budget * len(batch.asks)
+
+
+def _measured(batches: Sequence[_Batch], n_workers: int) -> Iterator[list[Floats]]:
+    if n_workers <= 1 or len(batches) <= 1:
+        yield from map(measure_batch, batches)
+        return
+    # A new interpreter: a fork of a process with threads, such as Arrow's, may hang.
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn")) as workers:
+        yield from workers.map(measure_batch, batches)
+
+
+def measure_batch(batch: _Batch) -> list[Floats]:
+    """Return (n_values, n_questions, n_repeats) for each ask."""
+    first = batch.asks[0]
+    draws = draw_pools(
+        batch.pools,
+        first.budget,
+        batch.n_repeats,
+        batch.seed,
+        confidence=first.confidence,
+        confident=batch.confident,
+    )
+    arrays = []
+    for index, ask in enumerate(batch.asks):
+        if index % _TOGETHER == 0:
+            draws = draws.again()
+        values = ask.measure.of(draws)
+        arrays.append(values.reshape(len(ask.measure.values), len(batch.pools), batch.n_repeats))
+    return arrays
+
+
+def draw_pools(
+    pools: Sequence[Pool],
+    budget: int,
+    n_repeats: int,
+    seed: int,
+    *,
+    confidence: str | None = None,
+    confident: bool = True,
+) -> Drawn:
+    """Return the draws of some questions, one after the other; without confidences all are 1."""
+    columns = []
+    for pool in pools:
+        which = draw(pool.question, pool.n_trajectories, budget, n_repeats, seed)
+        classes, values = pool.classes, confidence_of(pool, confidence)
+        right = pool.right_classes[np.maximum(classes, 0)] if (classes >= 0).any() else classes >= 0
+        if confident:
+            check_confidences(values, f"confidence {{}} of question {pool.question}".format)
+            # An answer without a confidence can't take part, in no method, so that all see the same.
+            classes = np.where(np.isnan(values), -1, classes)
+        else:
+            values = np.ones(len(classes))
+        columns.append((classes[which], values[which], pool.correct[which], right[which]))
+    return drawn(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
+
+
+def _samples(source: PoolSet, ask: Ask, parts: Sequence[Floats]) -> dict[str, Sample]:
+    names = tuple(pool.question for pool in source.pools)
+    whole = np.concatenate(parts, axis=1)
+    samples = {}
+    for name, values in zip(ask.measure.values, whole, strict=True):
+        there = ~np.isnan(values)
+        filled = np.where(there, values, 0.0)
+        n = there.sum(axis=1)
+        questions = np.where(n > 0, filled.sum(axis=1) / np.maximum(n, 1), np.nan)
+        samples[name] = Sample(
+            source.benchmark, names, questions, filled.sum(axis=0), there.sum(axis=0).astype(np.float64)
+        )
+    return samples

@@ -1,0 +1,63 @@
+"""A report as Markdown: a table under a heading, that also reads well as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from distrivote.evaluation.results import Report, Table
+from distrivote.report.cells import TIED, Shown, is_numeric, legend, shown_cells
+from distrivote.report.settings import settings_line
+from distrivote.report.text import visible
+
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+
+
+def report_markdown(report: Report) -> str:
+    """Return every table of the report under the title of its experiment, and all notes."""
+    parts = ["# Evaluation", escaped(settings_line(report))]
+    parts += [_notes(report.notes)] if report.notes else []
+    for result in report.results:
+        parts.append(f"## {escaped(result.title)}")
+        for table in result.tables:
+            parts += [f"### {escaped(table.title)}", table_markdown(table)]
+            marks = "; ".join(legend(table))
+            parts += [f"{marks[0].upper()}{marks[1:]}."] if marks else []
+        parts += [_notes(result.notes)] if result.notes else []
+    return "\n\n".join(parts) + "\n"
+
+
+def table_markdown(table: Table) -> str:
+    """Return the table with its columns padded to one width."""
+    columns = []
+    for column in table.columns:
+        right = is_numeric(column)
+        cells = [escaped(column.label), *(_cell(cell) for cell in shown_cells(table, column))]
+        width = max(3, *map(len, cells))
+        cells = [cell.rjust(width) if right else cell.ljust(width) for cell in cells]
+        rule = "-" * (width - 1) + ":" if right else "-" * width
+        columns.append([cells[0], rule, *cells[1:]])
+    return "\n".join(f"| {' | '.join(line)} |" for line in zip(*columns, strict=True))
+
+
+def _cell(cell: Shown) -> str:
+    text = escaped(cell.text)
+    if cell.standing == "best":
+        text = f"**{text}**"
+    if cell.standing == "tied":
+        text += f" {TIED}"
+    if cell.spread:
+        text += f" ±{cell.spread}"
+    return f"{text} ({cell.interval})" if cell.interval else text
+
+
+def _notes(notes: Sequence[str]) -> str:
+    return "\n".join(f"- {escaped(note)}" for note in notes)
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown shows as it is.
+
+    >>> escaped("a|b *c* <script>")
+    'a\\\\|b \\\\*c\\\\* &lt;script&gt;'
+    """
+    return visible(text).translate(_SPECIAL)

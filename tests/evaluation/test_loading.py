@@ -1,0 +1,143 @@
+"""Runs and tables become pool sets; what has no truth is left out and said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from distrivote.engines.base import SamplingParams
+from distrivote.errors import InputError
+from distrivote.evaluation.loading import load_pool_sets
+from distrivote.selfstepconf import SelfStepConf
+from distrivote.store.manifest import Manifest
+from distrivote.store.run_rows import Row
+from distrivote.store.run_writer import RunWriter
+from distrivote.store.tables import Columns
+
+
+def write_run(path: Path, rows: list[Row], ssc: SelfStepConf | None = None) -> str:
+    manifest = Manifest.of("replay", "tiny", "math", "sums", SamplingParams(temperature=0.5), ssc, budget=8)
+    with RunWriter(path, manifest) as writer:
+        for row in rows:
+            writer.add(row)
+    return str(path)
+
+
+def row(question: str, sample: int, answer: str | None, truth: str | None, **more: object) -> Row:
+    return Row(question_id=question, sample=sample, answer=answer, ground_truth=truth, **more)  # type: ignore[arg-type]
+
+
+def test_a_run_becomes_a_pool_set(tmp_path: Path) -> None:
+    path = write_run(
+        tmp_path / "first",
+        [
+            row("q1", 0, "7", "4", confidence=1.0, k=20, n_tokens=10),
+            row("q1", 1, "4", "4", confidence=2.0, confidence_tail=3.0, k=20, n_tokens=20),
+            row("q1", 2, None, "4", k=20, n_tokens=30),
+            row("q1", 3, "4.0", "4", confidence=4.0, k=20, n_tokens=40),
+            row("q2", 0, "1", None, confidence=1.0, k=20, n_tokens=1),
+        ],
+        SelfStepConf(alpha=0.5),
+    )
+    loaded = load_pool_sets([path])
+    (found,) = loaded.pool_sets
+    assert (found.name, found.model, found.benchmark, found.ssc) == ("first", "tiny", "sums", True)
+    assert found.settings["alpha"] == 0.5
+    assert found.settings["temperature"] == 0.5
+    (only,) = found.pools
+    assert only.classes.tolist() == [0, 1, -1, 1]
+    assert only.correct.tolist() == [False, True, False, True]
+    np.testing.assert_array_equal(only.confidence, [1.0, 2.0, np.nan, 4.0])
+    np.testing.assert_array_equal(only.measures["tail"], [np.nan, 3.0, np.nan, np.nan])
+    assert only.n_tokens is not None
+    assert only.n_tokens.tolist() == [10, 20, 30, 40]
+    assert loaded.notes == ("first: 1 of 2 questions have no known answer and are left out",)
+
+
+def test_steps_and_reflections_are_counted_only_if_asked_for(tmp_path: Path) -> None:
+    ends = {"step_ends": np.array([3, 9], np.int32), "reflections": np.array([3], np.int32)}
+    path = write_run(tmp_path / "run", [row("q", 0, "4", "4", confidence=1.0, **ends)])
+    (with_lengths,) = load_pool_sets([path], reads=("lengths",)).pool_sets[0].pools
+    assert with_lengths.n_steps is not None
+    assert with_lengths.n_reflections is not None
+    assert (with_lengths.n_steps.tolist(), with_lengths.n_reflections.tolist()) == ([2], [1])
+    (without,) = load_pool_sets([path], reads=()).pool_sets[0].pools
+    assert without.n_steps is None
+    assert not without.measures
+
+
+def test_a_run_without_truth_is_left_out_and_the_rest_goes_on(tmp_path: Path) -> None:
+    blind = write_run(tmp_path / "blind", [row("q", 0, "4", None, confidence=1.0)])
+    good = write_run(tmp_path / "good", [row("q", 0, "4", "4", confidence=1.0)])
+    loaded = load_pool_sets([blind, good])
+    assert [each.name for each in loaded.pool_sets] == ["good"]
+    assert "blind has no question whose right answer is known" in loaded.notes[0]
+    with pytest.raises(InputError, match="no right answers are known"):
+        load_pool_sets([blind])
+
+
+def test_a_pool_that_mixes_k_is_refused(tmp_path: Path) -> None:
+    rows = [row("q", i, "4", "4", confidence=1.0, k=k) for i, k in enumerate((5, 20))]
+    with pytest.raises(InputError, match=r"question q of run mixes .* the 5 and of the 20"):
+        load_pool_sets([write_run(tmp_path / "run", rows)])
+
+
+def test_two_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / folder / "run", [row("q", 0, "4", "4", confidence=1.0)]) for folder in "ab"]
+    assert [each.name for each in load_pool_sets(paths).pool_sets] == ["run", "run (2)"]
+
+
+def write_table(path: Path, rows: list[dict[str, object]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_a_table_becomes_a_pool_set_per_model(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": q, "answer": answer, "confidence": c, "ground_truth": "4", "who": who}
+        for who in ("b", "a")
+        for q, answer, c in ((1, "4.0", 2.0), (2, "5", 3.0), (1, None, None), (1, "9", 1.0))
+    ]
+    loaded = load_pool_sets([write_table(tmp_path / "sums.jsonl", rows)], columns=Columns(by="who"))
+    assert [(each.name, each.model, each.benchmark) for each in loaded.pool_sets] == [
+        ("sums/b", "b", "sums"),
+        ("sums/a", "a", "sums"),
+    ]
+    one, two = loaded.pool_sets[0].pools
+    assert (one.question, one.classes.tolist(), one.correct.tolist()) == (
+        "1",
+        [0, -1, 1],
+        [True, False, False],
+    )
+    assert (two.question, two.correct.tolist()) == ("2", [False])
+
+
+def test_rows_that_do_not_say_go_by_the_others_of_their_answer(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": "q", "answer": answer, "confidence": 1.0, "correct": correct}
+        for answer, correct in (("x", True), ("x", None), ("y", None), ("z", False))
+    ]
+    (only,) = load_pool_sets([write_table(tmp_path / "t.jsonl", rows)]).pool_sets[0].pools
+    assert only.correct.tolist() == [True, True, False, False]
+
+
+def test_an_unknown_measure_is_named() -> None:
+    with pytest.raises(InputError, match="unknown measure 'vibes'"):
+        load_pool_sets([], measure="vibes")
+
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "brumo2025_deepconf_64.parquet"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the BRUMO 2025 traces are not here")
+def test_real_traces_give_the_known_counts() -> None:
+    from distrivote.evaluation.evaluate import evaluate
+
+    loaded = load_pool_sets([str(SHARED)], columns=Columns(answer="answer_key", by="model"))
+    report = evaluate(loaded.pool_sets, ["main"], n_repeats=2)
+    found = {row["method"]: row["brumo2025_deepconf_64"] for row in report.results[0].tables[0].rows}
+    expected = {"WSC": 23, "BoN": 27, "WSC-Top50": 26, "WSC-GMM": 28, "DIS-Top50": 27, "DIS-GMM": 28}
+    assert {name: round(29 * float(found[name] or 0)) for name in expected} == expected

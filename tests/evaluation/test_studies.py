@@ -1,0 +1,41 @@
+"""Sets sorted by model, benchmark and way of sampling."""
+
+from __future__ import annotations
+
+from distrivote.evaluation.studies import studies_of
+from evaluation.made_pools import few_surer_right, pool_set
+
+QUESTION = few_surer_right("q")
+
+
+def test_a_study_is_a_model_with_its_benchmarks_and_both_ways_of_sampling() -> None:
+    sets = [
+        pool_set(QUESTION, model="a", benchmark="x"),
+        pool_set(QUESTION, model="b", benchmark="x"),
+        pool_set(QUESTION, model="a", benchmark="x", ssc=True),
+        pool_set(QUESTION, model="a", benchmark="y"),
+    ]
+    (first, second), notes = studies_of(sets)
+    assert (first.model, second.model) == ("a", "b")
+    assert [(bench.basic, bench.ssc) for bench in first.benches] == [(0, 2), (3, None)]
+    assert first.sources(starred=False) == (0, 3)
+    assert first.sources(starred=True) == ()
+    assert not notes
+
+
+def test_of_several_steered_runs_the_one_with_the_papers_settings_is_starred() -> None:
+    sets = [
+        pool_set(QUESTION, ssc=True, alpha=0.5, delta=0.8),
+        pool_set(QUESTION, ssc=True, alpha=0.8, delta=0.8),
+        pool_set(QUESTION, ssc=True, alpha=0.9, delta=0.8),
+    ]
+    (study,), notes = studies_of(sets)
+    assert study.benches[0].ssc == 1
+    assert study.benches[0].variants == (0, 1, 2)
+    assert "3 SelfStepConf runs" in notes[0]
+
+
+def test_a_second_plain_run_stands_for_itself() -> None:
+    studies, notes = studies_of([pool_set(QUESTION), pool_set(QUESTION)])
+    assert [study.model for study in studies] == ["model", "model (model-made)"]
+    assert "both plain runs" in notes[0]

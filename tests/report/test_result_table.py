@@ -1,0 +1,55 @@
+"""Result tables in a terminal: never wider than it, decimals under each other."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from distrivote.evaluation.results import Column, Table
+from distrivote.report.result_table import result_table
+from report.made_up import EVIL, awkward_table, main_table
+from report.test_terminal import WIDTHS, shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("table", [main_table(), awkward_table()], ids=lambda table: table.name)
+def test_no_line_is_wider_than_the_terminal(table: Table, width: int) -> None:
+    assert all(cell_len(line) <= width for line in shown(result_table(table, width), width).splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_decimals_stand_under_each_other(width: int) -> None:
+    lines = shown(result_table(main_table(), width), width).splitlines()[2:11]
+    assert len({line.index("%") for line in lines}) == 1
+
+
+def test_a_narrow_terminal_loses_details_before_columns() -> None:
+    wide, middle, narrow, tiny = (
+        shown(result_table(main_table(), width), width) for width in (200, 120, 80, 45)
+    )
+    assert "±0.2" in wide
+    assert "60.8 to 66.8" in wide
+    assert "±0.2" not in middle
+    assert "60.8 to 66.8" in middle
+    assert "60.8" not in narrow
+    assert "Avg., paper" in narrow
+    assert "interval" not in narrow
+    assert "…2 more columns; -o FILE gives all" in tiny
+
+
+def test_the_best_is_bold_and_ties_are_marked() -> None:
+    coloured = shown(result_table(main_table(), 80), 80, colour=True)
+    assert "\x1b[1m73.1%" in coloured
+    lines = shown(result_table(main_table(), 80), 80).splitlines()
+    assert [line.split()[0] for line in lines if "%≈" in line] == ["DIS-GMM"]
+
+
+def test_what_a_run_wrote_is_only_text() -> None:
+    text = shown(result_table(awkward_table(), 200), 200)
+    assert EVIL in text
+    assert "\x1b" not in text
+    assert "␛[31m" in text
+
+
+def test_a_table_without_rows_says_so() -> None:
+    assert "no rows" in shown(result_table(Table("t", "Nothing", (Column("a", "a"),), ()), 80), 80)
