@@ -40,6 +40,7 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(BIN)/python bench/embedded.py
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/engines.py
+	$(MATH_THREADS) $(BIN)/python bench/evaluation.py
 
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv
