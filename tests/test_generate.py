@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from distrivote import Problem, SamplingParams, SelfStepConf, Trajectory
-from distrivote.engines.base import Job, Progress
+from distrivote.engines.base import Job, Progress, Sampled
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import InputError
-from distrivote.generate import Made, generate, question_seed, todo
+from distrivote.generate import Made, generate, question_seed, settled_questions, todo
+from distrivote.selfstepconf import DeepConfOnline
+from distrivote.stopping import BetaRule
 from distrivote.store.manifest import Manifest
 from distrivote.store.run_writer import RunWriter
 from distrivote.store.runs import Run
@@ -94,3 +97,88 @@ def test_jobs_in_turn_add_up_their_progress() -> None:
     seen: list[Progress] = []
     assert [number for number, _ in ENGINE.sample_all(jobs, watch=seen.append)] == [0, 0, 1, 1, 2, 2]
     assert [progress.n_tokens for progress in seen] == [1, 2, 3, 4, 5, 6]
+
+
+# Stopping early
+
+
+def same(n: int) -> list[Trajectory]:
+    return [reply(0)] * n
+
+
+def stopping_run(
+    path: Path, budget: int, engine: ReplayEngine, rule: str | None = "beta", **options: int
+) -> list[Made]:
+    settings = replace(manifest(budget), stop_when=rule)
+    with RunWriter(path, settings) as writer:
+        return list(
+            generate(engine, todo(PROBLEMS, budget, writer.done()), writer, PARAMS, stop_when=rule, **options)  # type: ignore[arg-type]
+        )
+
+
+def test_each_question_stops_once_it_is_settled(tmp_path: Path) -> None:
+    made = stopping_run(tmp_path / "run", 40, ReplayEngine(same(40)))
+    assert Run.open(tmp_path / "run").done() == {(q, i) for q in "abc" for i in range(4)}
+    assert [item.trajectory.index for item in made if item.settled] == [3, 3, 3]
+
+
+def test_a_settled_question_lacks_nothing_when_the_run_goes_on(tmp_path: Path) -> None:
+    rule = BetaRule()
+    stopping_run(tmp_path / "run", 40, ReplayEngine(same(40)), max_tokens_total=6)
+    run = Run.open(tmp_path / "run")
+    assert settled_questions(run, rule, 40) == {"a"}
+    lacking = todo(PROBLEMS, 40, run.done(), settled_questions(run, rule, 40))
+    assert [item.problem.id for item in lacking] == ["b", "c"]
+    made = stopping_run(tmp_path / "run", 40, ReplayEngine(same(40)))
+    assert [(m.problem.id, m.trajectory.index) for m in made] == [
+        *(("b", i) for i in (2, 3)),
+        *(("c", i) for i in range(4)),
+    ]
+    assert stopping_run(tmp_path / "run", 64, ReplayEngine(same(64))) == []
+
+
+def test_a_run_that_was_stopped_ends_where_one_that_was_not_does(tmp_path: Path) -> None:
+    engine = ReplayEngine([reply(number) for number in [0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0] * 3])
+    stopping_run(tmp_path / "whole", 36, engine, "vote")
+    for _ in range(40):
+        stopping_run(tmp_path / "parts", 36, engine, "vote", max_tokens_total=1)
+    whole, parts = (Run.open(tmp_path / name).done() for name in ("whole", "parts"))
+    assert whole == parts
+    assert len(whole) < 3 * 36
+
+
+def test_a_run_does_not_go_on_by_another_rule(tmp_path: Path) -> None:
+    stopping_run(tmp_path / "run", 8, ReplayEngine(same(8)))
+    with pytest.raises(InputError, match="stop_when"):
+        stopping_run(tmp_path / "run", 8, ReplayEngine(same(8)), "vote")
+
+
+def test_what_comes_after_a_question_is_settled_is_not_stored(tmp_path: Path) -> None:
+    class Eager(ReplayEngine):
+        def sample_all(self, jobs: Sequence[Job], *_args: object, **_options: object) -> Iterator[Sampled]:  # type: ignore[override]
+            for number, job in enumerate(jobs):
+                for index in job.indices:
+                    yield Sampled(number, replace(reply(0), index=index))
+
+    made = stopping_run(tmp_path / "run", 8, Eager([]))
+    assert len(made) == len(Run.open(tmp_path / "run").done()) == 12
+
+
+def test_a_job_that_is_over_is_not_begun_and_one_under_way_is_closed() -> None:
+    seen: list[int] = []
+    jobs = [
+        Job(PROBLEMS[0].messages(), PARAMS, range(8), lambda: len(seen) >= 2),
+        Job(PROBLEMS[1].messages(), PARAMS, range(8), lambda: True),
+        Job(PROBLEMS[2].messages(), PARAMS, range(2)),
+    ]
+    for number, _ in ENGINE.sample_all(jobs):
+        seen.append(number)
+    assert seen == [0, 0, 2, 2]
+
+
+def test_a_warm_up_has_no_place_in_a_run(tmp_path: Path) -> None:
+    with (
+        RunWriter(tmp_path / "run", manifest(8)) as writer,
+        pytest.raises(InputError, match="use `solve`"),
+    ):
+        list(generate(ENGINE, todo(PROBLEMS, 8, set()), writer, PARAMS, DeepConfOnline()))

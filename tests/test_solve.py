@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 from contextlib import aclosing
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 from distrivote import Problem, SelfStepConf, Trajectory, asample, asolve, sample, solution_of, solve
 from distrivote.engines.replay import ReplayEngine
-from distrivote.errors import InputError
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.stopping import BetaRule
 
 
 def reply(answer: str | None, confidence: float) -> Trajectory:
@@ -121,3 +123,63 @@ def test_leaving_the_loop_cancels_what_is_under_way() -> None:
 
     assert asyncio.run(first()) is RIGHT
     assert engine.closed
+
+
+# Stopping early
+
+
+class Counted(ReplayEngine):
+    """Plays back, and says how far it was asked to go and whether it was closed."""
+
+    n_made, closed = 0, False
+
+    def sample(self, *args: object, **kwargs: object) -> Generator[Trajectory]:  # type: ignore[override]
+        try:
+            for trajectory in super().sample(*args, **kwargs):  # type: ignore[arg-type]
+                self.n_made += 1
+                yield trajectory
+        finally:
+            self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("rule", "n"), [("beta", 4), ("consensus", 16), ("consensus:0.9:5", 5), (BetaRule(0.99), 6), (None, 40)]
+)
+def test_sampling_stops_once_the_vote_is_settled(rule: str | BetaRule | None, n: int) -> None:
+    engine = Counted([RIGHT] * 40)
+    solution = solve(engine, "How many?", budget=40, stop_when=rule)
+    assert solution.answer == "12"
+    assert len(solution.trajectories) == engine.n_made == n
+    assert engine.closed
+    assert (solution.n_asked, solution.n_saved) == (40, 40 - n)
+    assert solution.n_tokens_saved == 2 * (40 - n)
+
+
+def test_the_vote_rule_goes_by_the_method_of_the_vote() -> None:
+    engine = Counted([reply(str(i % 2), 9.0 + i % 2) for i in range(40)])
+    assert solve(engine, "How many?", "bon", budget=40, stop_when="vote").n_saved > 0
+    assert solve(engine, "How many?", "sc", budget=40, stop_when="vote:0.95").n_saved < 10
+
+
+def test_answers_that_are_one_by_ones_own_rule_are_counted_as_one() -> None:
+    engine = ReplayEngine([reply(a, 9.0) for a in ("Paris", "PARIS", "paris", "pARIS", "Rome", "Rome")])
+    solution = solve(engine, "Where?", "sc", budget=6, stop_when="beta", key=str.lower)
+    assert solution.tally.votes == {"Paris": 4}
+
+
+def test_a_sample_without_answers_spends_the_budget() -> None:
+    solution = solve(ReplayEngine([SILENT] * 20), "How many?", budget=20, stop_when="beta")
+    assert (solution.answer, solution.n_saved, solution.n_tokens_saved) == (None, 0, 0)
+
+
+def test_an_unknown_rule_is_an_error_before_anything_is_sampled() -> None:
+    engine = Counted([RIGHT])
+    with pytest.raises(UnknownNameError, match="did you mean beta"):
+        solve(engine, "How many?", budget=1, stop_when="betta")
+    assert engine.n_made == 0
+
+
+def test_the_asynchronous_twin_stops_too() -> None:
+    engine = Counted([RIGHT] * 40)
+    solution = asyncio.run(asolve(engine, "How many?", budget=40, stop_when="beta"))
+    assert (engine.n_made, engine.closed, solution.n_saved) == (4, True, 36)

@@ -3,23 +3,32 @@
 What is stored is never sampled again. The random numbers of a trajectory are fixed by the run's seed, its
 question and its number, so that a run that was stopped goes on as if it had not been, and a larger budget
 only adds.
+
+With a rule that stops sampling early, a question whose vote is settled lacks nothing. Nothing is written
+down about that: the rule is asked again about what is stored, and says the same. So what comes in for a
+question after it was settled is not stored.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+import math
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from distrivote.answers.equivalence import same_answer
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams
+from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.selfstepconf import Controller, SelfStepConf
+from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.solve import SSC, check_budget
-from distrivote.store.run_rows import row_of
+from distrivote.stopping import Poll, StopRule, stop_rule
+from distrivote.store.run_rows import Row, row_of
 from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs import Run
 from distrivote.trajectory import Trajectory
 
 
@@ -40,13 +49,37 @@ class Todo(NamedTuple):
     samples: tuple[int, ...]
 
 
-def todo(problems: Sequence[Problem], budget: int, done: set[tuple[str, int]]) -> tuple[Todo, ...]:
-    """Return the problems that lack samples, and which."""
+def todo(
+    problems: Sequence[Problem],
+    budget: int,
+    done: set[tuple[str, int]],
+    settled: Collection[str] = (),
+) -> tuple[Todo, ...]:
+    """Return the problems that lack samples, and which; those whose id is among `settled` lack none."""
     check_budget(budget)
     lacking = (
-        Todo(problem, tuple(i for i in range(budget) if (problem.id, i) not in done)) for problem in problems
+        Todo(problem, tuple(i for i in range(budget) if (problem.id, i) not in done))
+        for problem in problems
+        if problem.id not in settled
     )
     return tuple(item for item in lacking if item.samples)
+
+
+def settled_questions(run: Run, rule: StopRule, budget: int) -> frozenset[str]:
+    """Return the ids of the stored questions of which the rule wants no more."""
+    return frozenset(name for name, poll in _polls(run, rule, budget).items() if poll.settled())
+
+
+def _polls(run: Run, rule: StopRule, budget: int) -> dict[str, Poll]:
+    """Return the votes on each question that are stored."""
+    table = run.table(("question_id", "sample", "answer", "confidence"))
+    polls: dict[str, Poll] = {}
+    for name, sample, answer, confidence in zip(
+        *(column.to_pylist() for column in table.columns), strict=True
+    ):
+        poll = polls.setdefault(name, Poll(rule, budget))
+        poll.add(sample, answer, math.nan if confidence is None else confidence)
+    return polls
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +92,9 @@ class Made:
     correct: bool | None
     """None where the right answer is not known."""
 
+    settled: bool = False
+    """Whether it settled the vote, so that no more of its question are sampled."""
+
 
 def generate(
     engine: Engine,
@@ -67,20 +103,27 @@ def generate(
     params: SamplingParams,
     controller: Controller | None = SSC,
     *,
+    stop_when: str | StopRule | None = None,
     max_tokens_total: int | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Generator[Made]:
     """Sample what is to be done, store it, and yield it as it comes.
 
     Closing the iterator, or `max_tokens_total` tokens in this call, ends it in good order: what has
-    finished is stored, what was under way is dropped and made again next time.
+    finished is stored, what was under way is dropped and made again next time. `stop_when` ends the
+    sampling of each question once its vote is settled within the budget of the run.
     """
+    if isinstance(controller, DeepConfOnline):
+        raise InputError("DeepConfOnline needs a warm-up of each question, which a run has not: use `solve`")
+    stopping = _Stopping(stop_rule(stop_when), writer)
+    work = [item for item in work if not stopping.is_settled(item.problem.id)]
     split = controller.split if isinstance(controller, SelfStepConf) else SSC.split
     jobs = [
         Job(
             item.problem.messages(),
             replace(params, seed=question_seed(params.seed, item.problem.id)),
             item.samples,
+            over=partial(stopping.is_settled, item.problem.id),
         )
         for item in work
     ]
@@ -88,12 +131,39 @@ def generate(
     with closing(engine.sample_all(jobs, controller, watch=watch)) as samples:
         for number, trajectory in samples:
             problem = work[number].problem
+            n_tokens += trajectory.n_tokens
+            if stopping.is_settled(problem.id):
+                continue
             row = row_of(problem, trajectory, seed=jobs[number].params.seed, split=split)
             writer.add(row)
-            n_tokens += trajectory.n_tokens
-            yield Made(problem, trajectory, row.answer, _is_right(row.answer, problem.answer))
+            stopping.add(row)
+            correct = _is_right(row.answer, problem.answer)
+            yield Made(problem, trajectory, row.answer, correct, stopping.is_settled(problem.id))
             if max_tokens_total is not None and n_tokens >= max_tokens_total:
                 return
+
+
+class _Stopping:
+    """Which questions of a run want no more: at first by what is stored, then by what comes in."""
+
+    def __init__(self, rule: StopRule | None, writer: RunWriter) -> None:
+        self._rule, self._budget = rule, writer.manifest.budget
+        self._polls: dict[str, Poll] = {}
+        if rule is not None:
+            writer.flush()
+            self._polls = _polls(Run.open(writer.path), rule, self._budget)
+        self._settled = {name for name, poll in self._polls.items() if poll.settled()}
+
+    def is_settled(self, question_id: str) -> bool:
+        return question_id in self._settled
+
+    def add(self, row: Row) -> None:
+        if self._rule is None:
+            return
+        poll = self._polls.setdefault(row.question_id, Poll(self._rule, self._budget))
+        poll.add(row.sample, row.answer, row.confidence)
+        if poll.settled():
+            self._settled.add(row.question_id)
 
 
 def _is_right(answer: str | None, truth: str | None) -> bool | None:

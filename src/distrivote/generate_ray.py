@@ -62,6 +62,7 @@ class Work:
     keep: Keep
     params: SamplingParams
     controller: Controller | None
+    stop_when: str | None = None
 
 
 class Stored(NamedTuple):
@@ -88,7 +89,9 @@ class Worker:
             done = writer.done()
             given = [_lacking(pickle.loads(item), done) for item in batch["todo"]]
             items = [item for item in given if item.samples]
-            for made in generate(self._engine, items, writer, work.params, work.controller):
+            for made in generate(
+                self._engine, items, writer, work.params, work.controller, stop_when=work.stop_when
+            ):
                 record = made.trajectory.interventions
                 n_reflections = 0 if record is None else record.n_reflections
                 stored.append(Stored(made.problem.id, made.trajectory.n_tokens, n_reflections, made.correct))

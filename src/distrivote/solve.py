@@ -8,14 +8,16 @@ finish, and `solution_of` its second. For asynchronous programs see `solve_async
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from distrivote.ballots import ballot_of
 from distrivote.engines.base import Engine, Progress, SamplingParams
+from distrivote.engines.warmup import sample_after_warmup
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.selfstepconf import Controller, SelfStepConf
+from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
+from distrivote.stopping import Poll, StopRule, stop_rule, until_settled, without_ended
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Answer, Ballot, Tally
 from distrivote.voting.pipeline import Pipeline
@@ -38,6 +40,9 @@ class Solution:
     trajectories: tuple[Trajectory, ...]
     """In the order of their numbers, as they are in the ballot."""
 
+    n_asked: int
+    """The budget. There are fewer trajectories where sampling was stopped before."""
+
     @property
     def answer(self) -> Answer | None:
         """The answer to believe; None if no trajectory gave one."""
@@ -46,6 +51,19 @@ class Solution:
     @property
     def n_tokens(self) -> int:
         return sum(trajectory.n_tokens for trajectory in self.trajectories)
+
+    @property
+    def n_saved(self) -> int:
+        """How many trajectories of the budget were not sampled to their end."""
+        return max(self.n_asked - len(self.trajectories), 0)
+
+    @property
+    def n_tokens_saved(self) -> int:
+        """An estimate: those trajectories, as long as the others are on average.
+
+        What those that were under way had cost when they were dropped is not taken off.
+        """
+        return round(self.n_tokens / len(self.trajectories) * self.n_saved) if self.trajectories else 0
 
     @property
     def best(self) -> Trajectory | None:
@@ -71,6 +89,7 @@ def solve(
     ssc: Controller | None = SSC,
     params: SamplingParams | None = None,
     *,
+    stop_when: str | StopRule | None = None,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
     watch: Callable[[Progress], None] | None = None,
@@ -84,13 +103,15 @@ def solve(
         budget: How many trajectories.
         ssc: The controller; None for plain sampling.
         params: How to sample.
+        stop_when: A rule that ends the sampling once the vote is settled: consensus, beta or vote.
         equal: Whether two answers are the same, where strings and numbers don't say it.
         key: What an answer is compared by, instead.
         watch: Called now and then with how far it has come.
     """
     problem = problem_of(problem)
-    trajectories = list(sample(engine, problem, budget, ssc, params, watch=watch))
-    return solution_of(problem, trajectories, pipeline, ssc, equal=equal, key=key)
+    rule = stop_rule(stop_when, name_of(pipeline))
+    samples = sample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key, watch=watch)
+    return solution_of(problem, samples, pipeline, ssc, equal=equal, key=key, n_asked=budget)
 
 
 def sample(
@@ -100,12 +121,26 @@ def sample(
     ssc: Controller | None = SSC,
     params: SamplingParams | None = None,
     *,
+    stop_when: str | StopRule | None = None,
+    equal: Callable[[str, str], bool] | None = None,
+    key: Callable[[str], Hashable] | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Generator[Trajectory]:
-    """Yield trajectories as they finish; closing the iterator cancels those that are under way."""
+    """Yield trajectories as they finish; closing the iterator cancels those that are under way.
+
+    So does the rule `stop_when`, once the vote is settled; `equal` and `key` say which of its votes are one.
+    """
     check_budget(budget)
-    messages = problem_of(problem).messages()
-    return engine.sample(messages, budget, params or SamplingParams(), ssc, watch=watch)
+    problem = problem_of(problem)
+    rule, messages, params = stop_rule(stop_when), problem.messages(), params or SamplingParams()
+    if isinstance(ssc, DeepConfOnline):
+        samples = sample_after_warmup(engine, messages, budget, params, ssc, watch=watch)
+    else:
+        samples = engine.sample(messages, budget, params, ssc, watch=watch)
+    if rule is None:
+        return samples
+    poll = Poll(rule, budget, equal=equal, key=key)
+    return until_settled(samples, poll, lambda some: _ballot(problem, some, ssc))
 
 
 def check_budget(budget: int) -> None:
@@ -122,13 +157,35 @@ def solution_of(
     *,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
+    n_asked: int | None = None,
 ) -> Solution:
-    """Measure trajectories and vote on them."""
+    """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these."""
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
+    ballot = _ballot(problem, ordered, ssc, equal, key)
+    n_asked = len(ordered) if n_asked is None else n_asked
+    return Solution(problem, vote(ballot, method=pipeline), ballot, ordered, n_asked)
+
+
+def _ballot(
+    problem: Problem,
+    trajectories: Sequence[Trajectory],
+    ssc: Controller | None,
+    equal: Callable[[str, str], bool] | None = None,
+    key: Callable[[str], Hashable] | None = None,
+) -> Ballot:
+    """Measure trajectories by the controller's own steps or groups, where it has some."""
     split = ssc.split if isinstance(ssc, SelfStepConf) else SSC.split
-    ballot = ballot_of(ordered, extract=problem.extractor, split=split, equal=equal, key=key)
-    return Solution(problem, vote(ballot, method=pipeline), ballot, ordered)
+    measure = ssc.measure if isinstance(ssc, DeepConfOnline) else "answer-step"
+    ballot = ballot_of(
+        trajectories, extract=problem.extractor, measure=measure, split=split, equal=equal, key=key
+    )
+    return without_ended(ballot, trajectories)
+
+
+def name_of(pipeline: Pipeline | str) -> str:
+    """Return the name of a method."""
+    return pipeline if isinstance(pipeline, str) else pipeline.name
 
 
 def problem_of(problem: Problem | str) -> Problem:

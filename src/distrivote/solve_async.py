@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Hashable
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.problem import Problem
 from distrivote.selfstepconf import Controller
-from distrivote.solve import SSC, Solution, sample, solution_of
+from distrivote.solve import SSC, Solution, name_of, sample, solution_of
+from distrivote.stopping import StopRule, stop_rule
 from distrivote.trajectory import Trajectory
 from distrivote.voting.pipeline import Pipeline
 
@@ -22,6 +23,9 @@ async def asample(
     ssc: Controller | None = SSC,
     params: SamplingParams | None = None,
     *,
+    stop_when: str | StopRule | None = None,
+    equal: Callable[[str, str], bool] | None = None,
+    key: Callable[[str], Hashable] | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
@@ -38,9 +42,14 @@ async def asample(
     def work() -> None:
         put = loop.call_soon_threadsafe
         try:
-            with contextlib.closing(
-                sample(engine, problem, budget, ssc, params, watch=check)
-            ) as trajectories:
+            samples = sample(
+                *(engine, problem, budget, ssc, params),
+                stop_when=stop_when,
+                equal=equal,
+                key=key,
+                watch=check,
+            )
+            with contextlib.closing(samples) as trajectories:
                 for trajectory in trajectories:
                     put(queue.put_nowait, trajectory)
             put(queue.put_nowait, None)
@@ -72,9 +81,12 @@ async def asolve(
     ssc: Controller | None = SSC,
     params: SamplingParams | None = None,
     *,
+    stop_when: str | StopRule | None = None,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
-    trajectories = [item async for item in asample(engine, problem, budget, ssc, params)]
-    return solution_of(problem, trajectories, pipeline, ssc, equal=equal, key=key)
+    rule = stop_rule(stop_when, name_of(pipeline))
+    samples = asample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key)
+    trajectories = [item async for item in samples]
+    return solution_of(problem, trajectories, pipeline, ssc, equal=equal, key=key, n_asked=budget)

@@ -21,7 +21,7 @@ from distrivote.engines.openai_server import address_of
 from distrivote.engines.openai_wire import seed_of
 from distrivote.errors import DistrivoteError, EngineError, InputError
 from distrivote.problem import Message
-from distrivote.selfstepconf import BudgetForcing, SelfStepConf
+from distrivote.selfstepconf import ENDED, BudgetForcing, DeepConfOnline, SelfStepConf
 from distrivote.splitting import DelimiterSplitter
 from distrivote.trajectory import Insertion, Trajectory
 from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer, refusal
@@ -437,6 +437,15 @@ def test_the_rest_of_a_cut_reply_is_not_waited_for() -> None:
         _wait_for(lambda: server.n_left == 2)
 
 
+def test_a_trajectory_that_its_controller_ends_is_not_waited_for() -> None:
+    toy = ToyServer(lambda _: [*SURE, *UNSURE, *[Token(" more")] * 500], template=True, pause=0.01)
+    with serving(toy) as (server, engine):
+        ending = DeepConfOnline(window=2, threshold=5.0)
+        found = sample(engine, 2, replace(PARAMS, max_tokens=600), controller=ending)
+        assert [(t.text, t.finish_reason) for t in found] == [("Sure.\n\nHm.\n\n", ENDED)] * 2
+        _wait_for(lambda: server.n_left == 2)
+
+
 def test_the_continuation_has_a_seed_and_a_limit_of_its_own() -> None:
     with serving(ToyServer(story, template=True, knows_stop=True)) as (server, engine):
         sample(engine, 1, replace(PARAMS, max_tokens=20, stop=("END",)), controller=SelfStepConf())
@@ -613,6 +622,32 @@ def test_closing_the_iterator_closes_all_connections() -> None:
         _wait_for(lambda: server.n_open == 0)
         assert server.n_left == 8
         assert sample(engine, 1)[0].text == PLAIN
+
+
+@pytest.mark.parametrize("controller", [None, SelfStepConf(delta=0.0)])
+def test_a_job_that_is_over_is_dropped_and_the_others_go_on(controller: SelfStepConf | None) -> None:
+    endless = ToyServer(lambda _: [Token(" word")] * 500, pause=0.02, template=True)
+    quick = ToyServer(story, template=True)
+
+    def answer(request: Request) -> Reply:
+        slow = request.body.get("seed") in {seed_of(0, index) for index in range(1, 20)}
+        return (endless if slow else quick)(request)
+
+    over = threading.Event()
+    with serving(answer, n_parallel=6) as (server, engine):
+        params = replace(PARAMS, max_tokens=500, n_logprobs=2)
+        jobs = [
+            Job(QUESTION, params, range(20), over.is_set),
+            Job(QUESTION, replace(params, seed=9), [0, 1]),
+        ]
+        found = []
+        for sampled in engine.sample_all(jobs, controller):
+            found.append((sampled.job, sampled.trajectory.index))
+            over.set()
+        assert sorted(found) == [(0, 0), (1, 0), (1, 1)]
+        _wait_for(lambda: server.n_open == 0)
+        n_begun = sum(body["seed"] in {seed_of(0, index) for index in range(20)} for body in server.sampled())
+        assert n_begun <= 7
 
 
 def test_a_watch_that_raises_cancels() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from distrivote.confidence.tokens import token_confidence
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.openai_continue import SteeredReply, row_confidence
-from distrivote.selfstepconf import BudgetForcing, Controller, SelfStepConf, replay
+from distrivote.selfstepconf import ENDED, BudgetForcing, Controller, DeepConfOnline, SelfStepConf, replay
 from distrivote.splitting import EntropySplitter, WindowSplitter
 from distrivote.trajectory import Insertion, Trajectory
 from engines.scripted_server import Token, choices_of
@@ -191,3 +191,13 @@ def test_a_reply_without_tokens_is_noticed() -> None:
     reply = SteeredReply(SelfStepConf(), SamplingParams(), 20, lambda _: True)
     reply.add({"delta": {"content": "Hi"}})
     assert reply.lacks_tokens
+
+
+@pytest.mark.parametrize("size", [1, 2, 50])
+def test_a_controller_that_ends_a_trajectory_cuts_it_there(size: int) -> None:
+    ending = DeepConfOnline(window=2, threshold=5.0)
+    found, prefixes = drive(lambda _: [*SURE, *UNSURE, Token("Never said", 9.0)], ending, size=size)
+    assert prefixes == []
+    assert found.text == "Sure.\n\nHm.\n\n"
+    assert found.finish_reason == ENDED
+    assert found.top_logprobs.shape == (6, 20)

@@ -106,3 +106,13 @@ def test_of_two_that_are_made_at_once_the_first_stays(tmp_path: Path) -> None:
     assert not other.create(tmp_path)
     assert Manifest.load(tmp_path) == MANIFEST
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
+def test_a_manifest_from_before_rules_that_stop_goes_on_without_one(tmp_path: Path) -> None:
+    MANIFEST.save(tmp_path)
+    content = json.loads((tmp_path / NAME).read_text())
+    del content["stop_when"]
+    (tmp_path / NAME).write_text(json.dumps(content))
+    assert Manifest.load(tmp_path) == MANIFEST
+    asked = dataclasses.replace(MANIFEST, stop_when="beta:0.95")
+    assert list(differences(Manifest.load(tmp_path), asked)) == ['stop_when: was null, asked "beta:0.95"']

@@ -27,6 +27,7 @@ from distrivote.cli.options import (
     Slots,
     Split,
     Ssc,
+    StopWhen,
     Temperature,
     Thinking,
     Threads,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from distrivote.problem import Problem
     from distrivote.selfstepconf import SelfStepConf
     from distrivote.solve import Solution
+    from distrivote.stopping import StopRule
 
 
 def ask(
@@ -58,6 +60,7 @@ def ask(
     api_key: ApiKey = None,
     budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
     method: Method = "dis-gmm",
+    stop_when: StopWhen = None,
     ssc: Ssc = True,
     alpha: Alpha = 0.8,
     delta: Delta = 0.8,
@@ -95,6 +98,7 @@ def ask(
     """
     from distrivote.engines.base import SamplingParams
     from distrivote.solve import check_budget
+    from distrivote.stopping import stop_rule
     from distrivote.voting.methods import parse_method
 
     check_budget(budget)
@@ -107,7 +111,8 @@ def ask(
         thinking=thinking,
     )
     problem = _problem(question, template, choice.default_template)
-    asked = _solve(problem, choice, budget, pipeline.name, controller, params, as_json)
+    rule = stop_rule(stop_when, pipeline.name)
+    asked = _solve(problem, choice, budget, pipeline.name, controller, params, rule, as_json)
     solution = asked.solution
     if as_json:
         _print_json(asked, controller)
@@ -159,6 +164,7 @@ def _solve(
     method: str,
     controller: SelfStepConf | None,
     params: SamplingParams,
+    rule: StopRule | None,
     quiet: bool,
 ) -> _Asked:
     from distrivote.answers.extract import extractor
@@ -180,13 +186,22 @@ def _solve(
         return None if found is None else found.answer
 
     equal, key = _equality(problem)
-    trajectories, stopped = [], False
+    trajectories, stopped, settled = [], False, False
     with Sampling(console, budget, answer_in) as display:
         try:
-            with closing(sample(engine, problem, budget, controller, params, watch=display.watch)) as samples:
+            with closing(
+                sample(
+                    *(engine, problem, budget, controller, params),
+                    stop_when=rule,
+                    equal=equal,
+                    key=key,
+                    watch=display.watch,
+                )
+            ) as samples:
                 for trajectory in samples:
                     trajectories.append(trajectory)
                     display.add(trajectory)
+            settled = len(trajectories) < budget
         except KeyboardInterrupt:
             stopped = True
         except EngineError as error:
@@ -196,12 +211,14 @@ def _solve(
     engine.close()
     if stopped and not trajectories:
         raise KeyboardInterrupt
-    if len(trajectories) < budget:
+    if settled:
+        print(f"settled after {len(trajectories)} of {budget} trajectories", file=sys.stderr)
+    elif len(trajectories) < budget:
         print(f"voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
     if parse_method(method).needs_confidence and not any(t.top_logprobs.size for t in trajectories):
         print(f"note: without log-probabilities majority voting decides, not {method}", file=sys.stderr)
         method = "sc"
-    solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key)
+    solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key, n_asked=budget)
     if equal is not None:
         for note in equal.notes:
             print(f"note: {note}", file=sys.stderr)
@@ -291,6 +308,7 @@ def _print_json(asked: _Asked, controller: SelfStepConf | None) -> None:
         "stopped": asked.stopped,
         "tally": tally_json(solution.tally, told(solution.tally)),
         "n_tokens": solution.n_tokens,
+        "n_tokens_saved": solution.n_tokens_saved,
         "seconds": round(asked.seconds, 3),
         "ssc": _watched(solution, controller),
         "trajectories": [

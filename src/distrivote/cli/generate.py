@@ -26,6 +26,7 @@ from distrivote.cli.options import (
     Slots,
     Split,
     Ssc,
+    StopWhen,
     Temperature,
     Thinking,
     Threads,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from distrivote.generate import Todo
     from distrivote.generate_ray import Cluster, Work
     from distrivote.selfstepconf import SelfStepConf
+    from distrivote.stopping import StopRule
     from distrivote.store.manifest import Manifest
     from distrivote.store.run_writer import RunWriter
 
@@ -68,6 +70,7 @@ def generate(
     size: Annotated[
         int | None, typer.Option(metavar="N", help="How many questions a built-in benchmark makes.")
     ] = None,
+    stop_when: StopWhen = None,
     ssc: Ssc = True,
     alpha: Alpha = 0.8,
     delta: Delta = 0.8,
@@ -124,12 +127,14 @@ def generate(
     """
     from distrivote.benchmarks import load
     from distrivote.engines.base import SamplingParams
-    from distrivote.generate import todo
+    from distrivote.generate import settled_questions, todo
     from distrivote.generate_ray import Cluster, Work
     from distrivote.solve import check_budget
+    from distrivote.stopping import stop_rule
     from distrivote.store.manifest import Manifest
     from distrivote.store.run_rows import Keep
     from distrivote.store.run_writer import RunWriter
+    from distrivote.store.runs import Run
 
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)
@@ -141,6 +146,7 @@ def generate(
         thinking=thinking,
     )
     loaded = load(benchmark, limit=limit, size=size)
+    rule = stop_rule(stop_when)
     if dry_run:
         _plan(todo(loaded.problems, budget, _done(output)), params.max_tokens, price, as_json)
         return
@@ -154,19 +160,26 @@ def generate(
         ssc=controller,
         budget=budget,
         limit=limit,
+        stop_when=None if rule is None else rule.name,
     )
     path = _free_name(output, manifest) if new else output
     with opened, RunWriter(path, manifest, keep=Keep(texts, token_confidences)) as writer:
         for note in writer.notes:
             print(f"note: {note}", file=sys.stderr)
-        work = todo(loaded.problems, budget, writer.done())
+        settled = () if rule is None else settled_questions(Run.open(path), rule, budget)
+        work = todo(loaded.problems, budget, writer.done(), settled)
         if ray is None:
-            summary = _run(work, writer, opened, params, controller, max_tokens_total)
+            summary = _run(work, writer, opened, params, controller, rule, max_tokens_total)
         else:
             cluster = Cluster(ray, workers, worker_cpus, worker_gpus)
-            shared = Work(choice, path, manifest, writer.keep, params, controller)
+            shared = Work(choice, path, manifest, writer.keep, params, controller, manifest.stop_when)
             summary = _run_on_ray(shared, work, cluster, max_tokens_total)
-    summary |= {"run": path, "n_questions": len(loaded.problems), "budget": budget}
+    summary |= {
+        "settles": rule is not None,
+        "run": path,
+        "n_questions": len(loaded.problems),
+        "budget": budget,
+    }
     if as_json:
         import json
 
@@ -271,6 +284,7 @@ def _run(
     opened: _Opened,
     params: SamplingParams,
     controller: SelfStepConf | None,
+    rule: StopRule | None,
     max_tokens_total: int | None,
 ) -> dict[str, Any]:
     """Sample and store; return what was done."""
@@ -282,7 +296,10 @@ def _run(
     engine = opened.engine
     display = RunDisplay(n_todo, len(work), on_screen)
     made = make(
-        engine, work, writer, params, controller, max_tokens_total=max_tokens_total, watch=display.watch
+        *(engine, work, writer, params, controller),
+        max_tokens_total=max_tokens_total,
+        stop_when=rule,
+        watch=display.watch,
     )
     stopped = False
     try:
@@ -331,5 +348,5 @@ def _tell(summary: dict[str, Any], n_todo: int) -> None:
         f"{summary['run']}: {made:,} trajectories added, {summary['n_tokens']:,} tokens,"
         f" {summary['n_reflections']:,} reflections{right}"
     )
-    if made < n_todo:
+    if made < n_todo and not summary["settles"]:
         print(f"{n_todo - made:,} are still to do: the same command goes on", file=sys.stderr)

@@ -92,6 +92,14 @@ Threads = Annotated[
     int | None,
     typer.Option(metavar="N", help="Embedded: for decoding; all or half of the processors if not said."),
 ]
+StopWhen = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="Stop sampling once the vote is settled: consensus, beta or vote (see docs/stopping.md).",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 

@@ -68,6 +68,10 @@ class Progress(NamedTuple):
     n_reflections: int
 
 
+def _never() -> bool:
+    return False
+
+
 class Job(NamedTuple):
     """One prompt, and which of its trajectories to sample."""
 
@@ -75,6 +79,10 @@ class Job(NamedTuple):
     params: SamplingParams
     indices: Sequence[int]
     """The trajectories' numbers; with the seed they choose the random streams."""
+
+    over: Callable[[], bool] = _never
+    """Whether no more of its trajectories are wanted. Engines ask it now and then, from any thread, and then
+    begin no more of them and drop those that are under way, as far as they can."""
 
 
 class Sampled(NamedTuple):
@@ -124,7 +132,7 @@ class Engine(Protocol):
         """Yield the trajectories of all jobs as they finish, in any order.
 
         An engine that has room for more than one prompt's trajectories mixes them; the progress is that
-        of all jobs together.
+        of all jobs together. Of a job that is `over` some may still come.
         """
         ...
 
@@ -154,10 +162,14 @@ def in_turn(
             watch(latest)
 
     for number, job in enumerate(jobs):
+        if job.over():
+            continue
         samples = engine.sample(
             job.messages, len(job.indices), job.params, controller, indices=job.indices, watch=seen
         )
         with closing(samples):
             for trajectory in samples:
                 yield Sampled(number, trajectory)
+                if job.over():
+                    break
         before = latest

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.sampling import Logits, Position, TokenSampler
 from distrivote.engines.spelling import cut
-from distrivote.selfstepconf import Controller, Injection
+from distrivote.selfstepconf import ENDED, Controller, End, Injection
 from distrivote.trajectory import Trajectory
 
 _UNIFORMS = 256
@@ -104,9 +104,12 @@ class Drive:
                 self._inject(injection)
                 token, injected = self._due.popleft(), True
         self._append(token, float(logits[token]) - position.log_total, top)
-        injection = self._report(confidence, logits, position, injected)
-        if injection is not None:
-            return self._apply(injection, logits, position, top)
+        action = self._report(confidence, logits, position, injected)
+        if isinstance(action, End):
+            self.finish_reason = ENDED
+            return None
+        if action is not None:
+            return self._apply(action, logits, position, top)
         return self._go_on(token)
 
     def _uniform(self) -> float:
@@ -132,7 +135,7 @@ class Drive:
 
     def _report(
         self, confidence: float, logits: Logits, position: Position, injected: bool
-    ) -> Injection | None:
+    ) -> Injection | End | None:
         if self._controller is None:
             return None
         text = self._texts[-1]

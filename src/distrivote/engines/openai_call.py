@@ -101,7 +101,7 @@ class Call:
                     self._workers.create_task(self._work())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        self._n_missing += sum(len(item.indices) for item in self._waiting)
+        self._n_missing += sum(len(item.indices) for item in self._waiting if not item.job.over())
         if self._fault is not None and self._n_missing:
             raise self._error(self._fault)
 
@@ -128,6 +128,8 @@ class Call:
                 if not self._waiting or self._is_over:
                     return
                 item = self._waiting.popleft()
+                if item.job.over():
+                    continue
                 if item.number in self._spoiled:
                     self._n_missing += len(item.indices)
                     continue
@@ -140,6 +142,8 @@ class Call:
                     self._live.discard(item)
 
     def _give_up(self, item: Item, fault: Fault) -> None:
+        if item.job.over():
+            return
         self._fault = self._fault or fault
         self._n_missing += len(item.indices)
         if fault.scope is Scope.REQUEST:

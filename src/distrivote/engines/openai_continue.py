@@ -25,7 +25,7 @@ from distrivote.engines.base import SamplingParams
 from distrivote.engines.openai_reply import Reply, cut_at_stop
 from distrivote.engines.spelling import Spelling, spelled
 from distrivote.errors import InputError
-from distrivote.selfstepconf import Controller, Injection
+from distrivote.selfstepconf import ENDED, Controller, End, Injection
 from distrivote.trajectory import Floats, Trajectory
 
 
@@ -126,8 +126,11 @@ class SteeredReply:
         for i, text in enumerate(texts):
             self._n_taken += 1
             self._append(text, read.logprobs[start + i], array("d", rows[i]))
-            injection = self._stream.push(text, row_confidence(rows[i], self._k), entropies[i])
-            if self._acts_on(injection):
+            action = self._stream.push(text, row_confidence(rows[i], self._k), entropies[i])
+            if isinstance(action, End):
+                self.finish_reason = ENDED
+                return True
+            if self._acts_on(action):
                 return True
         return False
 
@@ -180,7 +183,8 @@ class SteeredReply:
 
     def trajectory(self, where: str) -> Trajectory:
         """Return the trajectory as far as it has come."""
-        if self.n_parts == 1 and self._reply.finish_reason is not None and not self.n_reflections:
+        whole = self._reply.finish_reason is not None and self.finish_reason != ENDED
+        if self.n_parts == 1 and whole and not self.n_reflections:
             found = self._reply.trajectory(where)
         else:
             table = _table(self._rows)
@@ -188,8 +192,8 @@ class SteeredReply:
                 "".join(self._texts), tuple(self._texts), table, np.array(self._logprobs, dtype=np.float64)
             )
         record = self._stream.record().up_to(found.n_tokens)
-        whole = replace(found, finish_reason=self.finish_reason, interventions=record)
-        return cut_at_stop(whole, self._params.stop)
+        found = replace(found, finish_reason=self.finish_reason, interventions=record)
+        return cut_at_stop(found, self._params.stop)
 
 
 def row_confidence(row: Sequence[float], k: int) -> float:

@@ -45,6 +45,14 @@ class Item:
         self.n_tokens = 0
         self.n_reflections = 0
 
+    def drop(self) -> bool:
+        """Let go of what is missing if its job is over, and say whether it is."""
+        if not self.job.over():
+            return False
+        self.indices = []
+        self.n_tokens = self.n_reflections = 0
+        return True
+
     def one_by_one(self) -> list[Item]:
         """Return what is missing as items of one trajectory each."""
         return [Item(self.number, self.job, [index]) for index in self.indices]
@@ -114,6 +122,8 @@ class Sampler:
         indices = list(replies)
         async with aclosing(server.stream(prompt, body)) as chunks:
             async for choices in chunks:
+                if item.drop():
+                    return
                 for choice in choices:
                     at = choice.get("index") or 0
                     if at >= len(indices) or indices[at] not in item.indices:
@@ -170,6 +180,8 @@ class Sampler:
                 seed=seed_of(job.params.seed, item.indices[0], reply.n_parts - 1),
             )
             await self._part(server, item, reply, prompt, body)
+            if not item.indices:
+                return
             if reply.finish_reason is None:
                 if steering.way is not None and not steering.by_text and reply.has_thinking:
                     raise Fault(
@@ -187,6 +199,8 @@ class Sampler:
         """Stream one reply into a trajectory, up to where it is cut or its end."""
         async with aclosing(server.stream(prompt, body)) as chunks:
             async for choices in chunks:
+                if item.drop():
+                    return
                 for choice in choices[:1]:
                     is_cut = _add(server, reply.add, await named(server, choice))
                     item.n_tokens, item.n_reflections = reply.n_tokens, reply.n_reflections

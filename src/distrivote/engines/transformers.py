@@ -143,7 +143,9 @@ class TransformersEngine:
             drive = Drive(index, params, self._transformer, sampler, controller, answered)
             return _Row(number, prompt, params.max_tokens, drive)
 
-        return (row(number, index) for number, job in enumerate(jobs) for index in job.indices)
+        return (
+            row(number, index) for number, job in enumerate(jobs) for index in job.indices if not job.over()
+        )
 
     def _prompt(self, job: Job) -> list[int]:
         prompt = self._transformer.chat_prompt(job.messages, job.params.thinking)

@@ -112,10 +112,20 @@ class VllmEngine:
                     n_live = sum(len(reply.tokens) for reply in live.values())
                     watch(Progress(n_tokens + n_live, len(live), n_reflections))
                 yield from trajectories
+                if trajectories:
+                    self._drop_unwanted(jobs, live)
         finally:
             if live:
                 self._engine.abort_request(list(live))
             self._busy.release()
+
+    def _drop_unwanted(self, jobs: Sequence[Job], live: dict[str, Reply]) -> None:
+        over = {number for number, job in enumerate(jobs) if job.over()}
+        unwanted = [name for name, reply in live.items() if reply.job in over]
+        if unwanted:
+            self._engine.abort_request(unwanted)
+            for name in unwanted:
+                del live[name]
 
     def _begin(self) -> None:
         if not self._busy.acquire(blocking=False):

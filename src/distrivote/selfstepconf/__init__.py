@@ -1,20 +1,24 @@
 """How a trajectory is steered while it is generated: controllers, one token at a time.
 
 `controller` is the seam between a rule and the engine that drives it, `reflection` is SelfStepConf on
-it, `threshold` the rule of SelfStepConf over steps, `budget` a second controller, and `replay` the
-record of a trajectory that is finished.
+it, `threshold` the rule of SelfStepConf over steps, `budget` a second controller, `deepconf` one that
+ends trajectories early, and `replay` the record of a trajectory that is finished.
 """
 
 from distrivote.selfstepconf.budget import BudgetForcing
-from distrivote.selfstepconf.controller import Controller, ControllerStream, Injection
+from distrivote.selfstepconf.controller import ENDED, Controller, ControllerStream, End, Injection
+from distrivote.selfstepconf.deepconf import DeepConfOnline
 from distrivote.selfstepconf.reflection import SelfStepConf
 from distrivote.selfstepconf.replay import replay
 from distrivote.selfstepconf.threshold import lowest_ratio, thresholds
 
 __all__ = [
+    "ENDED",
     "BudgetForcing",
     "Controller",
     "ControllerStream",
+    "DeepConfOnline",
+    "End",
     "Injection",
     "SelfStepConf",
     "lowest_ratio",

@@ -1,9 +1,10 @@
 """The seam between a rule that steers a generation and the engine that carries it out.
 
 A controller is a rule with its parameters; `start()` gives the stream of one trajectory. The engine
-reports every token to it, and it answers with a text to inject, or None to let things be. A stream knows
-texts and numbers: no tokenizer, no logits, no answers. The engine cuts the text into tokens as it would
-stand at that place, puts them into the reply one position after the other, and reports each of them.
+reports every token to it, and it answers with a text to inject, with `End` to end the trajectory there, or
+with None to let things be. A stream knows texts and numbers: no tokenizer, no logits, no answers. The
+engine cuts the text into tokens as it would stand at that place, puts them into the reply one position
+after the other, and reports each of them.
 
 - An engine that owns sampling does just that. A token that is taken back never becomes part of the text.
 - A logits processor sees a token when it is too late to take it back or to hold up the end of the text.
@@ -38,10 +39,19 @@ class Injection:
     """So many of the tokens last pushed leave the reply before it, the one just pushed among them."""
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """The trajectory ends behind the token just pushed, with the finish reason `ENDED`."""
+
+
+ENDED = "confidence"
+"""The finish reason of a trajectory that its controller ended; such a trajectory has no vote."""
+
+
 class ControllerStream(Protocol):
     """The tokens of one trajectory, one after the other."""
 
-    def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | None:
+    def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | End | None:
         """Take a token that was really sampled; None: go on."""
 
     def push_injected(self, text: str, confidence: float = math.nan) -> None:

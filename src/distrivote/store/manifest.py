@@ -23,6 +23,9 @@ from distrivote.store.schema import FORMAT_VERSION
 
 NAME = "manifest.json"
 
+_LATER = ("stop_when",)
+"""Fields that older manifests do not have; they had the default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -49,6 +52,9 @@ class Manifest:
     """How many of the benchmark's questions; None for all."""
 
     seed: int = 0
+    stop_when: str | None = None
+    """The rule that ended the sampling of a question early, by its whole name; None: the budget alone."""
+
     library_version: str = field(default_factory=lambda: version("distrivote"))
     format_version: int = FORMAT_VERSION
 
@@ -64,13 +70,14 @@ class Manifest:
         *,
         budget: int = 32,
         limit: int | None = None,
+        stop_when: str | None = None,
     ) -> Self:
         """Return the manifest of a run with these settings."""
         sampling = settings_of(params)
         seed = sampling.pop("seed")
         del sampling["kind"]
         controller = None if ssc is None else settings_of(ssc)
-        return cls(engine, model, template, benchmark, sampling, controller, budget, limit, seed)
+        return cls(engine, model, template, benchmark, sampling, controller, budget, limit, seed, stop_when)
 
     @classmethod
     def load(cls, run: Path) -> Self:
@@ -89,10 +96,10 @@ class Manifest:
                 " install a newer distrivote"
             )
         names = [f.name for f in dataclasses.fields(cls)]
-        missing = [name for name in names if name not in content]
+        missing = [name for name in names if name not in content and name not in _LATER]
         if missing:
             raise InputError(f"{path} lacks {', '.join(missing)}: restore it from a copy")
-        return cls(**{name: content[name] for name in names})
+        return cls(**{name: content[name] for name in names if name in content})
 
     def going_on(self, asked: Manifest, run: Path) -> Manifest:
         """Return the manifest of this run when it goes on as asked; InputError if that is another run."""

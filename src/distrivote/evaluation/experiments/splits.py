@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from distrivote.evaluation.drawn import PositiveSide, Stages, Voting
 from distrivote.evaluation.experiments.base import Experiment, Findings, Line, Setting, asks_of, slug
@@ -114,67 +115,93 @@ _METRICS = (
     ("voting", "Voting accuracy", "Voting Acc (%)"),
     ("predict", "Predict accuracy", "Predict Acc (%)"),
 )
-_MEAN_SHIFT_POOLS = 512
-"""scikit-learn's mean-shift takes some 30 ms for one pool: with all draws, hours."""
+_MEAN_SHIFT_POOLS = 48
+"""scikit-learn's mean-shift takes 0.4 s for one pool of 128: with all draws, hours."""
 
 
-def _filters() -> dict[str, Filter]:
-    there = find_spec("sklearn") is not None
-    return {name: each for name, each in _FILTERS.items() if there or name != "MeanShift"}
+def _mean_shift_share(setting: Setting) -> float:
+    return min(1.0, _MEAN_SHIFT_POOLS / sum(len(each.pools) for each in setting.sets))
 
 
-def _mean_shift_repeats(setting: Setting) -> int:
-    n_questions = sum(len(each.pools) for each in setting.sets)
-    return max(1, min(setting.n_repeats, _MEAN_SHIFT_POOLS // n_questions))
-
-
-def _cluster_line(setting: Setting, name: str, value: str) -> Line:
+def _cluster_line(name: str, value: str, share: float | None = None) -> Line:
     filter = _FILTERS[name]
     voting = Voting(Pipeline(HierarchicalVote(), filter, reject=True))
-    n_repeats = _mean_shift_repeats(setting) if name == "MeanShift" else None
-    return Line(name, voting if value == "voting" else PositiveSide(filter), paper=name, n_repeats=n_repeats)
+    return Line(name, voting if value == "voting" else PositiveSide(filter), paper=name, share=share)
+
+
+class _Part(NamedTuple):
+    """Some splits on the same questions and draws: means over others would not compare."""
+
+    names: list[str]
+    share: float | None
+    suffix: str
+    words: str
+
+
+def _parts(setting: Setting) -> list[_Part]:
+    """Return all splits but the slow one on everything, and all of them on what it can do."""
+    fast = [name for name in _FILTERS if name != "MeanShift"]
+    parts = [_Part(fast, None, "", budget_words(setting))]
+    if find_spec("sklearn") is not None:
+        words = f"{setting.budget} trajectories, one repeat, some of the questions"
+        parts.append(_Part(list(_FILTERS), _mean_shift_share(setting), "-with-meanshift", words))
+    return parts
 
 
 def _cluster_asks(setting: Setting) -> Iterator[Ask]:
-    lines = [_cluster_line(setting, name, value) for name in _filters() for value in ("acc", "voting")]
-    return asks_of(setting, lines)
+    for part in _parts(setting):
+        lines = [_cluster_line(name, value, part.share) for name in part.names for value in ("acc", "voting")]
+        yield from asks_of(setting, lines)
 
 
 def _make_clustering(setting: Setting, scores: Scores) -> Findings:
-    tables, notes = [], []
-    names = list(_filters())
+    tables: list[Table] = []
+    notes: list[str] = []
     for study in setting.studies:
-        for value, metric, published_metric in _METRICS:
-            rows = []
-            for name in names:
-                line = _cluster_line(setting, name, value)
-                row = measured_line(setting, scores, study, line, "correct" if value == "voting" else value)
-                rows += [row] if row is not None else []
-            if not rows:
-                continue
-            inside = value in ("acc", "wacc", "auroc")
-            words = f"{metric}{' inside the positive side' if inside else ''} of every split"
-            auroc = value == "auroc"
-            tables.append(
-                line_table(
-                    setting,
-                    study,
-                    rows,
-                    title=f"{study.model}: {words} ({budget_words(setting)})",
-                    label="Split",
-                    name=f"{study.model}-{value}",
-                    paper=Paper("clustering_ablation", "", published_metric, 1.0 if auroc else 100.0),
-                    kind="number" if auroc else "percent",
-                    decimals=4 if auroc else 2,
-                )
-            )
-            if auroc:
-                notes += _skipped(study, rows)
-        lines = [_cluster_line(setting, name, "acc") for name in names]
+        for part in _parts(setting):
+            for value, metric, published_metric in _METRICS:
+                rows = []
+                for name in part.names:
+                    line = _cluster_line(name, value, part.share)
+                    field = "correct" if value == "voting" else value
+                    row = measured_line(setting, scores, study, line, field)
+                    rows += [row] if row is not None else []
+                if rows:
+                    paper = Paper(
+                        "clustering_ablation", "", published_metric, 1.0 if value == "auroc" else 100.0
+                    )
+                    tables.append(_cluster_table(setting, study, part, rows, value, metric, paper))
+                if value == "auroc" and part.share is None:
+                    notes += _skipped(study, rows)
+        lines = [_cluster_line(name, "acc") for name in _parts(setting)[0].names]
         notes += missing_notes(measured(setting, scores, study, lines, "acc"), study, lines)
         if setting.clock is not None:
-            tables += _times(setting, study, names, setting.clock)
-    return Findings(tables, (), [*notes, *_cluster_notes(setting, names)])
+            tables += _times(setting, study, _parts(setting)[-1].names, setting.clock)
+    return Findings(tables, (), [*notes, *_cluster_notes(setting)])
+
+
+def _cluster_table(
+    setting: Setting,
+    study: Study,
+    part: _Part,
+    rows: Sequence[Measured],
+    value: str,
+    metric: str,
+    paper: Paper,
+) -> Table:
+    inside = " inside the positive side" if value in ("acc", "wacc", "auroc") else ""
+    auroc = value == "auroc"
+    return line_table(
+        setting,
+        study,
+        rows,
+        title=f"{study.model}: {metric}{inside} of every split ({part.words})",
+        label="Split",
+        name=f"{study.model}-{value}{part.suffix}",
+        paper=paper,
+        kind="number" if auroc else "percent",
+        decimals=4 if auroc else 2,
+    )
 
 
 def _skipped(study: Study, rows: Sequence[Measured]) -> list[str]:
@@ -189,13 +216,15 @@ def _skipped(study: Study, rows: Sequence[Measured]) -> list[str]:
     ]
 
 
-def _cluster_notes(setting: Setting, names: Sequence[str]) -> list[str]:
-    if "MeanShift" not in names:
+def _cluster_notes(setting: Setting) -> list[str]:
+    if len(_parts(setting)) == 1:
         return ["MeanShift is left out: it needs scikit-learn (pip install 'distrivote[meanshift]')"]
-    n_repeats = _mean_shift_repeats(setting)
-    if n_repeats == setting.n_repeats:
-        return []
-    return [f"MeanShift is slow, so it saw the first {n_repeats} of the {setting.n_repeats} repeats only"]
+    n_questions = sum(len(each.pools) for each in setting.sets)
+    seen = round(_mean_shift_share(setting) * n_questions)
+    return [
+        f"MeanShift is slow, so it saw one repeat of {seen} of the {n_questions} questions, in tables of"
+        " its own with the other splits on the same draws"
+    ]
 
 
 def _times(
@@ -203,13 +232,12 @@ def _times(
 ) -> Iterator[Table]:
     """Yield the time that a split of one pool takes, measured on a draw of each question."""
     for source in study.sources(starred=False)[:1]:
-        pools = setting.sets[source].pools[:64]
         if not has_confidence(setting.sets[source]):
             return
-        draws = draw_pools(pools, setting.budget, 1, setting.seed)
         rows: list[Row] = []
         for name in names:
-            fresh = draws.again()
+            pools = setting.sets[source].pools[: 4 if name == "MeanShift" else 64]
+            fresh = draw_pools(pools, setting.budget, 1, setting.seed)
             begun = clock()
             fresh.electorate.splits(_FILTERS[name])
             rows.append({"split": name, "time": (clock() - begun) / len(pools) * 1e3})

@@ -200,8 +200,8 @@ def disagreements(
         published = values[0] - values[1]
         if published * found.difference < 0:
             notes.append(
-                f"{study.model}, {column}: {ours} − {theirs} is {100 * found.difference:+.2f} points here, a real"
-                f" difference, and {100 * published:+.2f} in the paper"
+                f"{study.model}, {column}: {ours} − {theirs} is {100 * found.difference:+.2f} points here,"
+                f" a real difference, and {100 * published:+.2f} in the paper"
             )
     return notes
 

@@ -1,0 +1,163 @@
+"""What do the rules that stop early save, and what do they cost? Accuracy against tokens; prints JSON.
+
+    python bench/stopping.py [--section simulated|embedded] [--questions 60] [--budget 64]
+
+Every rule sees the same trajectories in the same order, one at a time: on simulated pools, and on those of
+the built-in model, which is sampled once. So differences between rules are not luck of the draw, and what an
+engine that has many trajectories under way at once would waste is not in the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from distrivote import Ballot, SamplingParams, Trajectory, vote
+from distrivote.answers.equivalence import same_answer
+from distrivote.benchmarks import load
+from distrivote.confidence import measure_named, token_confidence
+from distrivote.engines.replay import ReplayEngine
+from distrivote.evaluation.presets import presets
+from distrivote.evaluation.simulate import draw
+from distrivote.selfstepconf import ENDED, DeepConfOnline
+from distrivote.solve import solve
+from distrivote.stopping import StopRule, stop_rule
+
+RULES = (None, "consensus", "beta", "vote")
+PRESETS = ("qwen3-8b/aime2025", "deepseek-r1-8b/hmmt2025", "qwen3-32b/gpqa-diamond", "misleading")
+WINDOW = 16
+"""Tokens in a group on the built-in model, whose replies are short; DeepConf has 2048."""
+
+
+class Ended(NamedTuple):
+    """Where a question came to under a rule."""
+
+    right: bool
+    same: bool
+    """Whether the answer is that of the whole budget."""
+
+    n_trajectories: int
+    n_tokens: int
+
+
+def n_sampled(classes: np.ndarray, confidences: np.ndarray, rule: StopRule | None) -> int:
+    """Return after how many trajectories a rule stops."""
+    n = len(classes)
+    if rule is None:
+        return n
+    labels = tuple(range(int(classes.max(initial=-1)) + 1))
+    for seen in range(1, n):
+        if rule.settled(Ballot(classes[:seen], confidences[:seen], labels), n - seen):
+            return seen
+    return n
+
+
+def row(name: str, ended: Sequence[Ended], whole: Sequence[Ended], seconds: float) -> dict[str, Any]:
+    spent, all_tokens = (sum(each.n_tokens for each in some) for some in (ended, whole))
+    return {
+        "rule": name,
+        "accuracy": round(float(np.mean([each.right for each in ended])), 4),
+        "same_answer": round(float(np.mean([each.same for each in ended])), 4),
+        "trajectories": round(float(np.mean([each.n_trajectories for each in ended])), 1),
+        "tokens_spent": round(spent / all_tokens, 3),
+        "ms_per_question": round(seconds / len(ended) * 1000, 1),
+    }
+
+
+def simulated(n_questions: int, budget: int) -> dict[str, Any]:
+    return {name: _simulated(name, n_questions, budget) for name in PRESETS}
+
+
+def _simulated(preset: str, n_questions: int, budget: int) -> list[dict[str, Any]]:
+    drawn = draw(presets()[preset].simulation, n_questions, budget, np.random.default_rng(7))
+    lengths = drawn.n_tokens if drawn.n_tokens is not None else np.ones_like(drawn.classes)
+    rows, whole = [], []
+    for name in RULES:
+        rule, begun, ended = stop_rule(name), time.perf_counter(), []
+        for question, (classes, confidences) in enumerate(zip(drawn.classes, drawn.confidences, strict=True)):
+            seen = n_sampled(classes, confidences, rule)
+            labels = tuple(range(int(classes.max(initial=-1)) + 1))
+            answer = vote(Ballot(classes[:seen], confidences[:seen], labels)).answer
+            right = answer is not None and bool(drawn.correct[question][classes == answer].any())
+            before = whole[question] if whole else None
+            ended.append((answer, right, seen, int(lengths[question, :seen].sum()), before))
+        made = [Ended(right, b is None or b == a, seen, tokens) for a, right, seen, tokens, b in ended]
+        if name is None:
+            whole, all_made = [each[0] for each in ended], made
+        rows.append(row(name or "none", made, all_made, time.perf_counter() - begun))
+    return rows
+
+
+def embedded(n_questions: int, budget: int) -> list[dict[str, Any]]:
+    """Ask the built-in model once, and play its trajectories back to every rule."""
+    from distrivote.engines.llamacpp import LlamaCppEngine
+    from distrivote.solve import sample
+
+    problems = [replace(each, template="worked") for each in load("arithmetic", size=n_questions)]
+    engine = LlamaCppEngine()
+    params = SamplingParams(temperature=0.8, max_tokens=48)
+    pools = [sorted(sample(engine, p, budget, None, params), key=lambda t: t.index) for p in problems]
+    engine.close()
+    rows: list[dict[str, Any]] = []
+    whole: list[Ended] = []
+    answers: list[object] = []
+    online = {"deepconf-low": 10.0, "deepconf-high": 90.0}
+    for name in (*RULES, *online):
+        begun, ended = time.perf_counter(), []
+        for number, (problem, pool) in enumerate(zip(problems, pools, strict=True)):
+            rule, controller, method = name, None, "dis-gmm"
+            if name in online:
+                controller = DeepConfOnline(eta=online[name], window=WINDOW, n_warmup=budget // 4)
+                pool, rule, method = _cut(pool, controller), f"consensus:0.95:{budget // 4}", "wsc"
+            solution = solve(ReplayEngine(pool), problem, method, budget, controller, params, stop_when=rule)
+            if name is None:
+                answers.append(solution.answer)
+            right = solution.answer is not None and same_answer(str(solution.answer), problem.answer or "")
+            same = solution.answer == answers[number]
+            ended.append(Ended(right, same, len(solution.trajectories), solution.n_tokens))
+        whole = whole or ended
+        rows.append(row(name or "none", ended, whole, time.perf_counter() - begun))
+    return rows
+
+
+def _cut(pool: Iterable[Trajectory], controller: DeepConfOnline) -> list[Trajectory]:
+    """Return trajectories as DeepConf would have ended them."""
+    pool = list(pool)
+    measure = measure_named(controller.measure)
+    ending = controller.after([measure.of(each).value for each in pool[: controller.n_warmup]])
+    return [*pool[: controller.n_warmup], *(_ended(each, ending) for each in pool[controller.n_warmup :])]
+
+
+def _ended(trajectory: Trajectory, controller: DeepConfOnline) -> Trajectory:
+    stream = controller.start()
+    values = token_confidence(trajectory.top_logprobs, 20).values.tolist()
+    for n, (text, value) in enumerate(zip(trajectory.tokens, values, strict=True), 1):
+        if stream.push(text, value) is not None:
+            tokens = trajectory.tokens[:n]
+            top, logprobs = trajectory.top_logprobs[:n], trajectory.logprobs[:n]
+            return Trajectory("".join(tokens), tokens, top, logprobs, ENDED, trajectory.index)
+    return trajectory
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--section", choices=["simulated", "embedded"])
+    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--budget", type=int, default=64)
+    options = parser.parse_args()
+    found: dict[str, Any] = {}
+    if options.section != "embedded":
+        found["simulated"] = simulated(options.questions, options.budget)
+    if options.section != "simulated":
+        found["embedded"] = embedded(min(options.questions, 8), min(options.budget, 24))
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
