@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.cli import evaluate as module
+from distrivote.cli.evaluate import _with_folders_opened
 from distrivote.cli.main import main
 from distrivote.evaluation.experiments.registry import EXPERIMENTS
 
@@ -214,3 +215,15 @@ def test_figures_without_the_packages_name_the_extra(
     code, _, err = evaluate(ANSWERS, "--figures", tmp_path / "f")
     assert code == 1
     assert "pip install 'distrivote[report]'" in err
+
+
+def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text("{}")
+    (tmp_path / "other").mkdir()
+    assert _with_folders_opened([str(tmp_path), "x.csv"]) == [
+        str(tmp_path / "a"),
+        str(tmp_path / "b"),
+        "x.csv",
+    ]

@@ -91,6 +91,9 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    times: Annotated[
+        bool, typer.Option("--times", help="Also say how long it took, which is never the same twice.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Evaluate stored runs whose right answers are known, as the paper does.
@@ -110,13 +113,14 @@ def evaluate(
     from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
     from distrivote.store.tables import Columns
 
+    run = _with_folders_opened(run)
     names = list(EXPERIMENTS) if experiment and _ALL in experiment else experiment or ["main"]
     experiments_named(names)
     _check_outputs(output or (), figures, run)
     columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
     bar = ProgressBar()
     try:
-        report = _evaluated(run, columns, names, budget, repeats, seed, against_paper, workers, bar)
+        report = _evaluated(run, columns, names, budget, repeats, seed, against_paper, workers, times, bar)
         written = _written(report, output or (), figures, bar)
     finally:
         bar.clear()
@@ -128,6 +132,20 @@ def evaluate(
         print_report(report)
     for line in written:
         print(line, file=sys.stderr)
+
+
+def _with_folders_opened(paths: Sequence[str]) -> list[str]:
+    """Put the runs in a folder in its place, where it is not a run itself."""
+    from pathlib import Path
+
+    from distrivote.store.tables import is_run
+
+    opened: list[str] = []
+    for path in paths:
+        is_folder = Path(path).is_dir() and not is_run(path)
+        inside = sorted(str(each) for each in Path(path).iterdir() if is_run(str(each))) if is_folder else []
+        opened += inside or [path]
+    return opened
 
 
 def _check_outputs(outputs: Sequence[str], figures: str | None, runs: Sequence[str]) -> None:
@@ -149,6 +167,7 @@ def _evaluated(
     seed: int,
     against_paper: bool,
     workers: int | None,
+    times: bool,
     bar: ProgressBar,
 ) -> Report:
     import os
@@ -156,10 +175,11 @@ def _evaluated(
     from dataclasses import replace
 
     from distrivote.evaluation.evaluate import evaluate as evaluate_pools
+    from distrivote.evaluation.experiments.registry import experiments_named, reads_of
     from distrivote.evaluation.loading import load_pool_sets
 
     bar.tell(0.0, "reading")
-    loaded = load_pool_sets(runs, columns=columns)
+    loaded = load_pool_sets(runs, columns=columns, reads=reads_of(experiments_named(names)))
     report = evaluate_pools(
         loaded.pool_sets,
         names,
@@ -169,7 +189,7 @@ def _evaluated(
         against_paper=against_paper,
         n_workers=workers or os.cpu_count() or 1,
         watch=bar.tell,
-        clock=time.perf_counter,
+        clock=time.perf_counter if times else None,
     )
     return replace(report, notes=(*loaded.notes, *report.notes))
 

@@ -89,7 +89,7 @@ class Published:
         >>> published().model("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B")
         'DeepSeek-R1-8B'
         """
-        plain = _plain(name.rsplit("/", 1)[-1])
+        plain = _plain(name.removeprefix("simulated ").rsplit("/", 1)[-1])
         thinking = "nonthinking" not in plain and not name.endswith("*")
         known = self._models.get(plain.replace("nonthinking", "").replace("thinking", ""))
         if known is None:
@@ -102,7 +102,7 @@ class Published:
         >>> published().benchmark("hmmt_feb_2025"), published().benchmark("brumo2025_deepconf_64")
         ('HMMT2025', 'BRUMO2025')
         """
-        plain = _plain(name.rsplit("/", 1)[-1])
+        plain = _plain(name.removeprefix("simulated ").rsplit("/", 1)[-1])
         inside = (known for key, known in self._benchmarks.items() if len(key) >= 8 and key in plain)
         return self._benchmarks.get(plain) or next(inside, None)
 
