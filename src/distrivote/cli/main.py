@@ -19,6 +19,7 @@ from distrivote.cli.generate import generate
 from distrivote.cli.importing import import_files
 from distrivote.cli.plan import plan
 from distrivote.cli.runs import compact, export, runs, show
+from distrivote.cli.serve import serve
 from distrivote.cli.simulate import simulate
 from distrivote.cli.vote import vote
 from distrivote.errors import DistrivoteError
@@ -36,6 +37,7 @@ app.command("ask")(ask)
 app.command("generate")(generate)
 app.command("vote")(vote)
 app.command("import")(import_files)
+app.command("serve")(serve)
 app.command("evaluate")(evaluate)
 app.command("simulate")(simulate)
 app.command("plan")(plan)

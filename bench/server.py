@@ -1,0 +1,213 @@
+"""How fast the server is: requests per second, waiting times, memory, and what it adds to an engine's time.
+
+The engine plays stored trajectories back, so what is measured is the server: parsing, sampling threads,
+measuring 32 trajectories, the vote and the reply. Server and clients are two processes on one machine.
+
+    python bench/server.py [--requests 2000] [--clients 16] [--embedded]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from distrivote import Trajectory
+from distrivote.engines.base import Engine
+from distrivote.server.settings import Settings
+
+BUDGET, STEPS, STEP_TOKENS = 32, 4, 16
+QUESTION = "Tom has 5 apples and buys 7 more. How many has he?"
+
+
+def stored(n: int) -> list[Trajectory]:
+    """Return trajectories of 64 tokens with 20 log-probabilities each, of four answers."""
+    rng = np.random.default_rng(0)
+    pool = []
+    for _ in range(n):
+        answer = str(rng.choice([12, 35, 7, 13], p=[0.5, 0.3, 0.1, 0.1]))
+        tokens = [" word"] * (STEPS * STEP_TOKENS)
+        for end in range(STEP_TOKENS, len(tokens), STEP_TOKENS):
+            tokens[end - 1] = ".\n\n"
+        tokens[-1] = f" \\boxed{{{answer}}}"
+        level = rng.normal(14 if answer == "12" else 11, 1)
+        top = -np.abs(rng.normal(level, 2, (len(tokens), 20)))
+        pool.append(Trajectory("".join(tokens), tuple(tokens), top, top[:, 0].copy(), "stop"))
+    return pool
+
+
+def run_server(engine_name: str, pipe: Connection) -> None:
+    """Serve until the other end of the pipe says so."""
+    import threading
+
+    import uvicorn
+
+    from distrivote.server.app import create_app
+
+    engine: Engine
+    if engine_name == "embedded":
+        from distrivote.engines.llamacpp import LlamaCppEngine
+
+        engine = LlamaCppEngine()
+    else:
+        from distrivote.engines.replay import ReplayEngine
+
+        engine = ReplayEngine(stored(BUDGET))
+    settings = Settings(budget=BUDGET, max_concurrency=64, max_tokens=64, template="worked")
+    config = uvicorn.Config(create_app(engine, "dis-gmm", settings), port=0, log_level="error")
+    server = uvicorn.Server(config)
+
+    def wait() -> None:
+        while not server.started:
+            time.sleep(0.01)
+        pipe.send(server.servers[0].sockets[0].getsockname()[1])
+        pipe.recv()
+        server.should_exit = True
+
+    threading.Thread(target=wait, daemon=True).start()
+    with closing(engine):
+        server.run()
+
+
+@contextmanager
+def serving(engine: str) -> Iterator[tuple[str, int]]:
+    """Start a server process; gives its address and process id."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=run_server, args=(engine, theirs))
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{ours.recv()}", process.pid or 0
+    finally:
+        ours.send("stop")
+        process.join(20)
+        if process.is_alive():
+            process.kill()
+
+
+def body(model: str) -> dict[str, object]:
+    return {
+        "model": model,
+        "messages": [{"role": "user", "content": QUESTION}],
+        "distrivote": {"template": "worked"},
+    }
+
+
+async def load(url: str, n_requests: int, n_clients: int) -> list[float]:
+    """Send requests from several clients, each waiting for its reply; return how long each took."""
+    seconds: list[float] = []
+    left = iter(range(n_requests))
+
+    async def one(client: httpx.AsyncClient) -> None:
+        for _ in left:
+            begun = time.perf_counter()
+            reply = await client.post(f"{url}/v1/chat/completions", json=body("replay"))
+            assert reply.status_code == 200, reply.text
+            seconds.append(time.perf_counter() - begun)
+
+    # One pool of connections: making a client takes longer than a request, and would be measured with it.
+    async with httpx.AsyncClient(timeout=120) as client:
+        await asyncio.gather(*(one(client) for _ in range(n_clients)))
+    return seconds
+
+
+def memory(pid: int) -> float:
+    """Return the megabytes that a process holds, shared ones included; NaN where the system has no /proc."""
+    path = Path(f"/proc/{pid}/statm")
+    if not path.exists():
+        return float("nan")
+    return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process so far, which other programs hardly change."""
+    path = Path(f"/proc/{pid}/stat")
+    if not path.exists():
+        return float("nan")
+    user, system = path.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def measure_replayed(n_requests: int, n_clients: int) -> dict[str, object]:
+    """Return speed and memory with the replayed engine."""
+    with serving("replay") as (url, pid):
+        asyncio.run(load(url, 50, n_clients))
+        held, busy = [memory(pid)], processor_seconds(pid)
+        seconds: list[float] = []
+        begun = time.perf_counter()
+        for _ in range(5):
+            seconds += asyncio.run(load(url, n_requests // 5, n_clients))
+            held.append(memory(pid))
+        total = time.perf_counter() - begun
+        busy = processor_seconds(pid) - busy
+    cuts = statistics.quantiles(seconds, n=100)
+    return {
+        "n_requests": len(seconds),
+        "n_clients": n_clients,
+        "requests_per_second": round(len(seconds) / total, 1),
+        "p50_ms": round(1000 * cuts[49], 1),
+        "p99_ms": round(1000 * cuts[98], 1),
+        "server_processor_ms": round(1000 * busy / len(seconds), 2),
+        "memory_mb": [round(value, 1) for value in held],
+    }
+
+
+def measure_embedded(repeats: int) -> dict[str, object]:
+    """Return how much longer the whole request takes than the sampling and the vote alone."""
+    from distrivote import Problem, SamplingParams, solve
+    from distrivote.engines.llamacpp import LlamaCppEngine
+
+    with closing(LlamaCppEngine()) as engine:
+        params = SamplingParams(max_tokens=64)
+        solve(engine, Problem(QUESTION, template="worked"), budget=BUDGET, params=params)
+        alone = []
+        for _ in range(repeats):
+            begun = time.perf_counter()
+            solve(engine, Problem(QUESTION, template="worked"), budget=BUDGET, params=params)
+            alone.append(time.perf_counter() - begun)
+    with serving("embedded") as (url, _), httpx.Client(timeout=120) as client:
+        served, inside = [], []
+        for number in range(repeats + 1):
+            begun = time.perf_counter()
+            reply = client.post(f"{url}/v1/chat/completions", json=body("smollm2-135m")).json()
+            if number:
+                served.append(time.perf_counter() - begun)
+                inside.append(reply["distrivote"]["seconds"])
+    # The engine's own time differs by more than the server costs from run to run: what the server adds is
+    # taken within one request, between the sampling's clock and the client's.
+    beyond = [whole - sampling for whole, sampling in zip(served, inside, strict=True)]
+    return {
+        "repeats": repeats,
+        "solve_seconds": [round(value, 3) for value in alone],
+        "request_seconds": [round(value, 3) for value in served],
+        "added_ms": round(1000 * statistics.median(beyond), 1),
+        "added_percent": round(100 * statistics.median(beyond) / statistics.median(inside), 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--embedded", type=int, default=0, metavar="N", help="also N requests to a model")
+    asked = parser.parse_args()
+    result: dict[str, object] = {"replayed": measure_replayed(asked.requests, asked.clients)}
+    if asked.embedded:
+        result["embedded"] = measure_embedded(asked.embedded)
+    result["load_average"] = list(os.getloadavg())
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

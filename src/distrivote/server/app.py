@@ -1,0 +1,245 @@
+"""The application: `create_app` closes over an engine, a method and settings, and ties the addresses to them.
+
+Requests share the engine, the line in front of it and the counts, and nothing else that changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from distrivote.answers.mathverify import shared_verifier
+from distrivote.engines.base import Engine, SamplingParams
+from distrivote.errors import DistrivoteError
+from distrivote.problem import TEMPLATES
+from distrivote.selfstepconf import SelfStepConf
+from distrivote.server.chat import answer_chat
+from distrivote.server.completions import answer_completion
+from distrivote.server.errors import failure_of_validation, failure_reply, json_reply, on_error
+from distrivote.server.gate import Gate, Lane
+from distrivote.server.guard import Guard
+from distrivote.server.live import answer_page, ssc_json
+from distrivote.server.metrics import Metrics
+from distrivote.server.questions import House, parse_model
+from distrivote.server.reference import reference_page
+from distrivote.server.replies import Service
+from distrivote.server.runs import question_json, questions_json, run_json, sample_json
+from distrivote.server.schemas import (
+    AskRequest,
+    ChatReply,
+    ChatRequest,
+    CompletionReply,
+    CompletionRequest,
+    ErrorReply,
+    Fields,
+    ModelReply,
+    ModelsReply,
+    field_names,
+)
+from distrivote.server.settings import Settings
+from distrivote.stopping import RULES
+from distrivote.voting.methods import METHODS, parse_method
+from distrivote.voting.pipeline import Pipeline
+
+STATIC = Path(__file__).parent / "static"
+
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorReply, "description": "The request can't be used; the message says why."},
+    401: {"model": ErrorReply, "description": "The key is missing or wrong."},
+    404: {"model": ErrorReply, "description": "There is no such model, question or address."},
+    413: {"model": ErrorReply, "description": "The request is too large."},
+    422: {"model": ErrorReply, "description": "No trajectory gave an answer."},
+    429: {"model": ErrorReply, "description": "Too many requests are under way; Retry-After says when."},
+    502: {"model": ErrorReply, "description": "The engine failed."},
+}
+_NAMED_BUDGETS = (8, 32, 128)
+"""Budgets that the list of models has names for."""
+
+
+def create_app(
+    engine: Engine, pipeline: Pipeline | str = "dis-gmm", settings: Settings | None = None
+) -> FastAPI:
+    """Return the application that answers by voting.
+
+    Args:
+        engine: Where trajectories come from. It is the caller's to close.
+        pipeline: How to vote where a request does not say it.
+        settings: Limits, defaults and the key.
+    """
+    settings = settings or Settings()
+    house = House(engine, parse_method(pipeline) if isinstance(pipeline, str) else pipeline, settings)
+    service = Service(house, Gate(settings.max_concurrency), Lane(engine), Metrics())
+    app = FastAPI(
+        title="distrivote",
+        description="Ask a language model the same question N times and believe the right answer.",
+        version=version("distrivote"),
+        lifespan=_lifespan(settings),
+        docs_url=None,
+        redoc_url=None,
+        responses=_FAILURES,
+    )
+    app.add_middleware(Guard, settings=settings)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    for error in (DistrivoteError, HTTPException, Exception):
+        app.add_exception_handler(error, on_error)
+    _add_openai(app, service)
+    _add_page(app, service)
+    _add_run(app, house)
+    _add_house_keeping(app, service)
+    static = settings.static or STATIC
+    if (static / "index.html").is_file():
+        app.mount("/", StaticFiles(directory=static, html=True))
+    return app
+
+
+def _lifespan(settings: Settings) -> Callable[[FastAPI], Any]:
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
+        # One thread samples for each request and one may vote; asyncio's own pool has room for few.
+        with ThreadPoolExecutor(2 * settings.max_concurrency + 4, "distrivote-server") as pool:
+            asyncio.get_running_loop().set_default_executor(pool)
+            if find_spec("math_verify") is not None:
+                shared_verifier().start()  # it loads before the first question comes
+            yield
+
+    return lifespan
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    bodies: dict[str, type[Fields]] = {
+        "/v1/chat/completions": ChatRequest,
+        "/v1/completions": CompletionRequest,
+    }
+    known = list(field_names(bodies.get(request.url.path, AskRequest)))
+    return failure_reply(failure_of_validation(error.errors(), known))
+
+
+def _add_openai(app: FastAPI, service: Service) -> None:
+    served, settings = service.house.engine.model, service.house.settings
+    created = int(time.time())
+
+    def model(name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": created, "owned_by": "distrivote"}
+
+    @app.post("/v1/chat/completions", responses={200: {"model": ChatReply}}, response_class=Response)
+    async def chat_completions(request: Request, body: ChatRequest) -> Response:
+        """Answer a conversation with a vote: OpenAI's chat completions, with `distrivote` beside."""
+        return await answer_chat(service, request, body)
+
+    @app.post("/v1/completions", responses={200: {"model": CompletionReply}}, response_class=Response)
+    async def completions(request: Request, body: CompletionRequest) -> Response:
+        """Answer a prompt with a vote: OpenAI's completions, with `distrivote` beside."""
+        return await answer_completion(service, request, body)
+
+    @app.get("/v1/models", responses={200: {"model": ModelsReply}}, response_class=Response)
+    async def models() -> Response:
+        """List the model, by its name and with budgets before it."""
+        method = service.house.pipeline.name
+        named = [f"{method}@{n}/{served}" for n in _NAMED_BUDGETS if n <= settings.max_budget]
+        return json_reply({"object": "list", "data": [model(name) for name in (served, *named)]})
+
+    @app.get("/v1/models/{name:path}", responses={200: {"model": ModelReply}}, response_class=Response)
+    async def one_model(name: str) -> Response:
+        """Return a model by its name."""
+        parse_model(name, served)
+        return json_reply(model(name))
+
+
+def _add_page(app: FastAPI, service: Service) -> None:
+    house = service.house
+
+    @app.get("/api/settings", response_class=Response)
+    async def page_settings() -> Response:
+        """Return what the page offers: methods, limits, defaults."""
+        return json_reply(_settings_json(house))
+
+    @app.post("/api/ask", response_class=Response)
+    async def ask(body: AskRequest) -> Response:
+        """Ask a question and hear how its answer comes about, as server-sent events."""
+        return answer_page(service, body)
+
+
+def _settings_json(house: House) -> dict[str, Any]:
+    settings, params = house.settings, SamplingParams()
+    return {
+        "model": house.engine.model,
+        "engine": house.engine.name,
+        "methods": [{"name": name, "meaning": meaning} for name, meaning in METHODS.items()],
+        "templates": list(TEMPLATES),
+        "stop_rules": list(RULES),
+        "max_budget": settings.max_budget,
+        "max_tokens_limit": settings.max_tokens_limit,
+        "defaults": {
+            "budget": settings.budget,
+            "method": house.pipeline.name,
+            "template": settings.template,
+            "max_tokens": settings.max_tokens,
+            "temperature": params.temperature,
+            "top_p": params.top_p,
+            "seed": params.seed,
+            "ssc": ssc_json(SelfStepConf(), "paragraph"),
+        },
+        "has_run": settings.run is not None,
+    }
+
+
+def _add_run(app: FastAPI, house: House) -> None:
+    usual = house.pipeline.name
+
+    def run() -> Path:
+        if house.settings.run is None:
+            raise HTTPException(404, "no run is served: start the server with --run DIR")
+        return house.settings.run
+
+    # Plain functions: Starlette runs them in a thread, since they read files.
+    @app.get("/api/run", response_class=Response)
+    def stored_run() -> Response:
+        """Return what the stored run is about."""
+        return json_reply(run_json(run()))
+
+    @app.get("/api/run/questions", response_class=Response)
+    def run_questions(method: str = usual) -> Response:
+        """Return all questions of the stored run with their votes."""
+        return json_reply(questions_json(run(), method))
+
+    @app.get("/api/run/questions/{question_id:path}/samples/{sample}", response_class=Response)
+    def run_sample(question_id: str, sample: int) -> Response:
+        """Return one trajectory of the stored run."""
+        return json_reply(sample_json(run(), question_id, sample))
+
+    @app.get("/api/run/questions/{question_id:path}", response_class=Response)
+    def run_question(question_id: str, method: str = usual) -> Response:
+        """Return the vote on one question of the stored run."""
+        return json_reply(question_json(run(), question_id, method))
+
+
+def _add_house_keeping(app: FastAPI, service: Service) -> None:
+    @app.get("/health", response_class=Response)
+    async def health() -> Response:
+        """Say that the server is there."""
+        return json_reply({"status": "ok", "model": service.house.engine.model})
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> Response:
+        """Return counts for Prometheus."""
+        text = service.metrics.text(service.gate.n_inside)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return HTMLResponse(reference_page(app.openapi()))

@@ -1,0 +1,215 @@
+"""One question, from its place in the line to the vote: what every endpoint does between request and reply.
+
+`ask` yields what happens as it happens, and the outcome at the end. Leaving it cancels the sampling. An
+engine that fails on the way does not cost what was finished: the vote goes on with it, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from distrivote.answers.forms import normal_form
+from distrivote.answers.mathverify import MathEqual, math_equal
+from distrivote.engines.base import Engine, Progress
+from distrivote.errors import EngineError
+from distrivote.problem import Problem
+from distrivote.server.errors import NoAnswerError
+from distrivote.server.gate import Lane
+from distrivote.server.questions import Question
+from distrivote.solve import Solution, solution_of
+from distrivote.solve_async import asample
+from distrivote.trajectory import Trajectory
+from distrivote.voting.vote import vote
+
+TICK = 0.2
+"""Seconds between two looks at the progress."""
+
+
+class Queued(NamedTuple):
+    """Others have the engine."""
+
+    n_before: int
+
+
+class Begun(NamedTuple):
+    """The engine is ours."""
+
+
+class Moved(NamedTuple):
+    """How far it has come."""
+
+    n_done: int
+    progress: Progress
+    seconds: float
+
+
+class Outcome(NamedTuple):
+    """The vote, and what it took."""
+
+    solution: Solution
+    n_tokens: int
+    """All that were sampled, those of trajectories that were cut short among them."""
+
+    n_tokens_saved: int
+    """By a stopping rule: an estimate, see `Solution.n_tokens_saved`."""
+
+    seconds: float
+    stopped: str | None
+    """Why there are fewer trajectories than the budget, in a sentence."""
+
+    notes: tuple[str, ...]
+
+    @property
+    def n_reflections(self) -> int:
+        records = [trajectory.interventions for trajectory in self.solution.trajectories]
+        return sum(record.n_reflections for record in records if record is not None)
+
+
+Happening: TypeAlias = Queued | Begun | Moved | Trajectory | Outcome
+
+
+async def ask(engine: Engine, lane: Lane, question: Question) -> AsyncGenerator[Happening]:
+    """Wait for the engine, sample and vote; the last thing that it yields is the outcome."""
+    ticket = lane.join()
+    try:
+        while n_before := lane.n_before(ticket):
+            yield Queued(n_before)
+            await lane.moved()
+        yield Begun()
+        sampling = _Sampling(engine, question)
+        async with aclosing(sampling.run()) as happenings:
+            async for happening in happenings:
+                yield happening
+    finally:
+        lane.leave(ticket)
+    async with lane.counting:
+        outcome = await asyncio.to_thread(sampling.outcome)
+    yield outcome
+
+
+class _Sampling:
+    """The trajectories of one question as they come in."""
+
+    def __init__(self, engine: Engine, question: Question) -> None:
+        self._engine, self._question = engine, question
+        self._trajectories: list[Trajectory] = []
+        self._inbox: deque[Trajectory] = deque()
+        self._arrived = asyncio.Event()
+        self._progress = Progress(0, 0, 0)
+        self._begun = time.monotonic()
+        self._failure: EngineError | None = None
+        self._equal, self._key = equality(question.problem)
+
+    async def run(self) -> AsyncGenerator[Moved | Trajectory]:
+        """Yield trajectories as they finish, and the progress in between."""
+        seen = self._progress
+        pump = asyncio.ensure_future(self._pump())
+        pump.add_done_callback(lambda _: self._arrived.set())
+        try:
+            while not pump.done() or self._inbox:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TICK):
+                        await self._arrived.wait()
+                self._arrived.clear()
+                if not self._inbox and self._progress != seen:
+                    seen = self._progress
+                    yield self._moved()
+                while self._inbox:
+                    self._trajectories.append(self._inbox.popleft())
+                    yield self._trajectories[-1]
+            try:
+                pump.result()
+            except EngineError as error:
+                if not self._trajectories:
+                    raise
+                self._failure = error
+        finally:
+            pump.cancel()
+            await asyncio.gather(pump, return_exceptions=True)
+
+    async def _pump(self) -> None:
+        """Take trajectories in as they come.
+
+        A task of its own empties the queue at one go: a turn of the event loop for each of them would wait
+        each time until a thread that counts votes lets go of the interpreter.
+        """
+        question = self._question
+        samples = asample(
+            *(self._engine, question.problem, question.budget, question.controller, question.params),
+            stop_when=question.stop_when,
+            equal=self._equal,
+            key=self._key,
+            watch=self._watch,
+        )
+        async with aclosing(samples):
+            async for trajectory in samples:
+                self._inbox.append(trajectory)
+                self._arrived.set()
+
+    def _watch(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def _moved(self) -> Moved:
+        return Moved(len(self._trajectories), self._progress, time.monotonic() - self._begun)
+
+    def outcome(self) -> Outcome:
+        """Vote on what there is; NoAnswerError if that is nothing."""
+        question, seconds = self._question, time.monotonic() - self._begun
+        decided = decide(question, self._trajectories)
+        solution = decided.solution
+        n, budget = len(solution.trajectories), question.budget
+        if solution.answer is None:
+            raise NoAnswerError(
+                f"none of {n} trajectories gave an answer: ask for one in \\boxed{{}}, set the template to"
+                " math or choice, or allow more max_tokens"
+            )
+        stopped, n_saved = None, 0
+        if self._failure is not None:
+            stopped = (
+                f"the engine failed after {n} of {budget} trajectories, which the vote rests on:"
+                f" {self._failure}"
+            )
+        elif n < budget and question.stop_when is not None:
+            stopped = f"the vote was settled after {n} of {budget} trajectories ({question.stop_when.name})"
+            n_saved = solution.n_tokens_saved
+        n_tokens = max(self._progress.n_tokens, solution.n_tokens)
+        return Outcome(solution, n_tokens, n_saved, seconds, stopped, decided.notes)
+
+
+class Decided(NamedTuple):
+    solution: Solution
+    notes: tuple[str, ...]
+
+
+def decide(question: Question, trajectories: Sequence[Trajectory]) -> Decided:
+    """Vote on trajectories; by majority, with a note, where a method lacks the confidences that it needs."""
+    equal, key = equality(question.problem)
+    solution = solution_of(
+        *(question.problem, trajectories, "sc", question.controller),
+        equal=equal,
+        key=key,
+        n_asked=question.budget,
+    )
+    notes = () if equal is None else equal.notes
+    ballot, pipeline = solution.ballot, question.pipeline
+    lacking = (ballot.classes >= 0) & np.isnan(ballot.confidences)
+    if pipeline.needs_confidence and lacking.any():
+        note = f"without log-probabilities of every trajectory majority voting decides, not {pipeline.name}"
+        return Decided(solution, (*notes, note))
+    return Decided(replace(solution, tally=vote(ballot, method=pipeline)), notes)
+
+
+def equality(problem: Problem) -> tuple[MathEqual | None, Callable[[str], Hashable] | None]:
+    """Return how answers are compared: as mathematics, where that is asked for and can be done."""
+    if problem.template in ("math", "worked") and find_spec("math_verify") is not None:
+        return math_equal(), normal_form
+    return None, None

@@ -1,0 +1,145 @@
+"""Errors as OpenAI's clients know them: a status, and {"error": {message, type, param, code}}.
+
+401 authentication_error     404 model_not_found, not_found       413 request_too_large
+400 invalid_request_error    422 no_answer                        429 rate_limit_error
+502 engine_error             500 server_error
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from distrivote.errors import (
+    DistrivoteError,
+    EngineError,
+    InputError,
+    MissingPackageError,
+    UnknownNameError,
+)
+
+RETRY_SECONDS = 2
+"""After so long a client that was sent away may come back."""
+
+
+class NoAnswerError(DistrivoteError):
+    """Trajectories were sampled, and none of them gave an answer."""
+
+
+class BusyError(DistrivoteError):
+    """More requests than the limit allows."""
+
+
+class UnknownModelError(InputError):
+    """A model that this server does not have."""
+
+
+class Failure(NamedTuple):
+    """What a client is told of an error."""
+
+    status: int
+    kind: str
+    message: str
+    param: str | None = None
+    code: str | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        if self.status == 429:
+            return {"retry-after": str(RETRY_SECONDS)}
+        return {"www-authenticate": "Bearer"} if self.status == 401 else {}
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return what a client is told of an error; of mistakes of our own, no more than that there was one."""
+    if isinstance(error, UnknownModelError):
+        return Failure(404, "invalid_request_error", str(error), "model", "model_not_found")
+    if isinstance(error, InputError):
+        return Failure(400, "invalid_request_error", str(error))
+    if isinstance(error, NoAnswerError):
+        return Failure(422, "no_answer", str(error), code="no_answer")
+    if isinstance(error, BusyError):
+        return Failure(429, "rate_limit_error", str(error), code="rate_limit_exceeded")
+    if isinstance(error, EngineError):
+        return Failure(502, "engine_error", str(error), code="retryable" if error.retryable else None)
+    if isinstance(error, (DistrivoteError, MissingPackageError)):
+        return Failure(500, "server_error", str(error))
+    if isinstance(error, HTTPException):
+        return _of_status(error.status_code, str(error.detail))
+    return Failure(500, "server_error", "the server made a mistake: its log says more")
+
+
+def _of_status(status: int, detail: str) -> Failure:
+    if status == 413:
+        return Failure(413, "request_too_large", detail, code="request_too_large")
+    if status == 401:
+        return Failure(401, "authentication_error", detail, code="invalid_api_key")
+    return Failure(status, "invalid_request_error", detail, code="not_found" if status == 404 else None)
+
+
+def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[str]) -> Failure:
+    """Return what a client is told of fields that do not fit; `known` are those that exist.
+
+    Unknown fields are named first, all of them.
+    """
+    unknown = [_path(error["loc"]) for error in errors if error["type"] == "extra_forbidden"]
+    if len(unknown) == 1:
+        error = UnknownNameError("field", unknown[0], known)
+        return Failure(400, "invalid_request_error", str(error), unknown[0], "unknown_field")
+    if unknown:
+        names = ", ".join(repr(name) for name in unknown)
+        message = f"unknown fields {names}: leave them out (settings of the vote go into 'distrivote')"
+        return Failure(400, "invalid_request_error", message, unknown[0], "unknown_field")
+    first = errors[0]
+    path, reason = _path(first["loc"]), str(first["msg"])
+    reason = reason[:1].lower() + reason[1:]
+    message = f"{path}: {reason}" if path else f"the request can't be read: {reason}"
+    return Failure(400, "invalid_request_error", message, path or None)
+
+
+def _path(loc: Sequence[str | int]) -> str:
+    """Return where in a request something is, as in distrivote.ssc.alpha.
+
+    >>> _path(("body", "distrivote", "ssc", "SscFields", "alpha"))
+    'distrivote.ssc.alpha'
+    """
+    parts = [str(part) for part in loc if part not in ("body", "query", "path", "header")]
+    return ".".join(part for part in parts if part not in _UNION_TAGS)
+
+
+_UNION_TAGS = {"SscFields", "TextPart", "bool", "str", "list[str]", "list[TextPart]"}
+"""What pydantic puts into a place where a field may be of several kinds."""
+
+
+def to_json(value: object) -> bytes:
+    """Return compact JSON; half a surrogate pair, which has no UTF-8, becomes a question mark."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+def number(value: float) -> float | None:
+    """Return a number that JSON has, None for those that it has not."""
+    return value if math.isfinite(value) else None
+
+
+def json_reply(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(to_json(value), status, dict(headers or {}), "application/json")
+
+
+def failure_reply(failure: Failure) -> Response:
+    return json_reply(failure.body, failure.status, failure.headers)
+
+
+async def on_error(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    """Answer a request that failed; Starlette calls it."""
+    return failure_reply(failure_of(error))

@@ -1,0 +1,104 @@
+"""What stands before every request: the key, the name of the host, the size of the body; and safe headers.
+
+A plain ASGI layer: it sees headers and bytes, and knows nothing of what is asked.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from distrivote.server.errors import failure_of, failure_reply
+from distrivote.server.settings import Settings
+
+GUARDED = ("/v1", "/api", "/metrics")
+"""Where the key is needed: everywhere but for the page's files, /health and the documentation."""
+
+_HEADERS = {
+    # Vega sets styles on elements; scripts come from files of our own only, without eval.
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:;"
+        " font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class Guard:
+    """Refuses requests before they reach the application."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._max_body = settings.max_body
+        self._hosts = settings.hosts
+        key = settings.api_key
+        self._expected = None if key is None else f"Bearer {key}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["path"].startswith(GUARDED):
+                    headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            self._check(scope)
+        except HTTPException as error:
+            await failure_reply(failure_of(error))(scope, receive, send_safely)
+            return
+        await self._app(scope, self._counted(receive), send_safely)
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        if self._hosts and _name(headers.get("host", "")) not in self._hosts:
+            raise HTTPException(403, f"this server is addressed by {', '.join(self._hosts)} only")
+        if self._expected is not None and scope["path"].startswith(GUARDED):
+            given = headers.get("authorization", "").encode("latin-1", "replace")
+            if not hmac.compare_digest(given, self._expected):
+                what = "the API key is wrong" if given else "there is no API key"
+                raise HTTPException(401, f"{what}: send the server's as 'Authorization: Bearer KEY'")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self._max_body:
+            raise HTTPException(413, self._too_large())
+
+    def _counted(self, receive: Receive) -> Receive:
+        n_bytes = 0
+
+        async def counted() -> Message:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > self._max_body:
+                raise HTTPException(413, self._too_large())
+            return message
+
+        return counted
+
+    def _too_large(self) -> str:
+        return (
+            f"the request has more than {self._max_body:,} bytes, which is the most that is taken: shorten it"
+        )
+
+
+def _name(host: str) -> str:
+    """Return a host without its port.
+
+    >>> _name("127.0.0.1:8765"), _name("[::1]:8765"), _name("localhost")
+    ('127.0.0.1', '::1', 'localhost')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] or host

@@ -1,0 +1,67 @@
+"""Counts for Prometheus, in its text format; they change in the event loop only."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from distrivote.server.asking import Outcome
+
+_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+
+
+class Metrics:
+    """What happened since the server started."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._totals: Counter[str] = Counter()
+        self._buckets: Counter[float] = Counter()
+        self._seconds = 0.0
+        self._n_votes = 0
+
+    def answered(self, endpoint: str, status: int) -> None:
+        """Count a request for a vote by how it ended; 499: the client went away."""
+        self._requests[endpoint, status] += 1
+
+    def voted(self, outcome: Outcome) -> None:
+        """Count what a vote took."""
+        self._totals["trajectories"] += len(outcome.solution.trajectories)
+        self._totals["tokens"] += outcome.n_tokens
+        self._totals["tokens_saved"] += outcome.n_tokens_saved
+        self._totals["reflections"] += outcome.n_reflections
+        self._totals["overruled"] += outcome.solution.tally.majority != outcome.solution.answer
+        self._n_votes += 1
+        self._seconds += outcome.seconds
+        for most in _BUCKETS:
+            self._buckets[most] += outcome.seconds <= most
+
+    def text(self, n_inside: int) -> str:
+        """Return everything, with how many requests are under way."""
+        lines = _head("requests_total", "counter", "Requests for a vote by endpoint and HTTP status.")
+        for (endpoint, status), n in sorted(self._requests.items()):
+            lines.append(f'distrivote_requests_total{{endpoint="{endpoint}",status="{status}"}} {n}')
+        lines += _head("requests_under_way", "gauge", "Requests that sample or wait for their turn.")
+        lines.append(f"distrivote_requests_under_way {n_inside}")
+        for name, meaning in _TOTALS.items():
+            lines += _head(f"{name}_total", "counter", meaning)
+            lines.append(f"distrivote_{name}_total {self._totals[name]}")
+        lines += _head("vote_seconds", "histogram", "From the engine's start to the vote.")
+        for most in _BUCKETS:
+            lines.append(f'distrivote_vote_seconds_bucket{{le="{most:g}"}} {self._buckets[most]}')
+        lines.append(f'distrivote_vote_seconds_bucket{{le="+Inf"}} {self._n_votes}')
+        lines.append(f"distrivote_vote_seconds_sum {self._seconds:.6f}")
+        lines.append(f"distrivote_vote_seconds_count {self._n_votes}")
+        return "\n".join(lines) + "\n"
+
+
+_TOTALS = {
+    "trajectories": "Trajectories that were voted on.",
+    "tokens": "Tokens that were sampled for them.",
+    "tokens_saved": "Tokens that stopping rules saved, estimated.",
+    "reflections": "Texts that SelfStepConf injected.",
+    "overruled": "Votes that ended otherwise than majority voting.",
+}
+
+
+def _head(name: str, kind: str, meaning: str) -> list[str]:
+    return [f"# HELP distrivote_{name} {meaning}", f"# TYPE distrivote_{name} {kind}"]

@@ -1,0 +1,195 @@
+"""From the fields of a request to a question: what is asked, how it is sampled, how it is voted on.
+
+What can be wrong with a request is found here, before anything is sampled. `Question` is what the rest of
+the server works with; nothing behind this file knows which endpoint it came from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from distrivote.engines.base import Engine, SamplingParams
+from distrivote.errors import InputError
+from distrivote.problem import Message, Problem
+from distrivote.selfstepconf import SelfStepConf
+from distrivote.server.errors import UnknownModelError
+from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
+from distrivote.server.settings import Settings
+from distrivote.splitting import splitter
+from distrivote.stopping import StopRule, stop_rule
+from distrivote.voting.methods import parse_method
+from distrivote.voting.pipeline import Pipeline
+
+_NAMED = re.compile(r"(?P<method>[^/@]+)@(?P<budget>\d{1,9})/(?P<model>.+)", re.DOTALL | re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation(Problem):
+    """A problem that is put as turns of a conversation, as a client wrote them."""
+
+    turns: tuple[Message, ...] = ()
+
+    def messages(self) -> tuple[Message, ...]:
+        return self.turns
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything that a request asks for."""
+
+    problem: Problem
+    pipeline: Pipeline
+    budget: int
+    controller: SelfStepConf | None
+    params: SamplingParams
+    stop_when: StopRule | None = None
+    split: str = "paragraph"
+    """Where the controller's steps end, by name."""
+
+    model: str = ""
+    """The name that the request gave."""
+
+    return_trajectories: bool = False
+
+
+class House(NamedTuple):
+    """What a question falls back to."""
+
+    engine: Engine
+    pipeline: Pipeline
+    settings: Settings
+
+
+class NamedModel(NamedTuple):
+    """A model's name, and what stands before it."""
+
+    method: str | None
+    budget: int | None
+    model: str
+
+
+def parse_model(name: str, served: str) -> NamedModel:
+    """Return what a model name says: MODEL or METHOD@BUDGET/MODEL.
+
+    >>> parse_model("dis-gmm@16/Qwen/Qwen3-8B", "Qwen/Qwen3-8B")
+    NamedModel(method='dis-gmm', budget=16, model='Qwen/Qwen3-8B')
+    """
+    if name == served:
+        return NamedModel(None, None, name)
+    match = _NAMED.fullmatch(name)
+    if match is not None and match["model"] == served:
+        return NamedModel(match["method"], int(match["budget"]), served)
+    raise UnknownModelError(
+        f"there is no model {name[:200]!r} here: ask for {served!r}, or for METHOD@BUDGET/MODEL as in"
+        f" 'dis-gmm@16/{served}'"
+    )
+
+
+def conversation_of(turns: Sequence[Message], template: str | None) -> Problem:
+    """Return the problem that a conversation poses; with a template its last turn is put into it."""
+    if turns[-1].role != "user":
+        raise InputError("the last message is not the user's: end the conversation with a question")
+    question = turns[-1].content
+    if not question.strip():
+        raise InputError("the last message is empty: ask something")
+    last = Problem(question, template=_checked(template or "plain"))
+    return Conversation(question, template=last.template, turns=(*turns[:-1], *last.messages()))
+
+
+def question_of(
+    body: SharedRequest, turns: Sequence[Message], max_tokens: int | None, house: House
+) -> Question:
+    """Return the question of a request to one of OpenAI's endpoints."""
+    named = parse_model(body.model, house.engine.model)
+    fields = body.distrivote or VoteFields()
+    for name in ("method", "budget"):
+        said, again = getattr(named, name), getattr(fields, name)
+        if said is not None and again is not None and said != again:
+            raise InputError(
+                f"the model name says {name} {said} and distrivote.{name} says {again}: leave one of them out"
+            )
+    pipeline = _pipeline(named.method or fields.method, house)
+    return Question(
+        problem=conversation_of(turns, fields.template),
+        pipeline=pipeline,
+        budget=_budget(named.budget if fields.budget is None else fields.budget, house.settings),
+        controller=_controller(fields.ssc),
+        split=_split(fields.ssc),
+        params=_params(body, _stops(body.stop), max_tokens, house.settings),
+        stop_when=stop_rule(fields.stop_when, pipeline.name),
+        model=body.model,
+        return_trajectories=fields.return_trajectories,
+    )
+
+
+def question_of_page(body: AskRequest, house: House) -> Question:
+    """Return the question that the page asks."""
+    if not body.question.strip():
+        raise InputError("the question is empty: ask something")
+    pipeline = _pipeline(body.method, house)
+    return Question(
+        problem=Problem(body.question, template=_checked(body.template or house.settings.template)),
+        pipeline=pipeline,
+        budget=_budget(body.budget, house.settings),
+        controller=_controller(body.ssc),
+        split=_split(body.ssc),
+        params=_params(body, (), body.max_tokens, house.settings),
+        stop_when=stop_rule(body.stop_when, pipeline.name),
+        model=house.engine.model,
+    )
+
+
+def _checked(template: str) -> str:
+    """Return a template by name; a text of the client's own is taken too, if it holds {question}."""
+    return Problem("?", template=template).template
+
+
+def _pipeline(method: str | None, house: House) -> Pipeline:
+    return house.pipeline if method is None else parse_method(method)
+
+
+def _budget(budget: int | None, settings: Settings) -> int:
+    if budget is None:
+        return settings.budget
+    if not 1 <= budget <= settings.max_budget:
+        raise InputError(
+            f"budget is {budget}: this server takes 1 to {settings.max_budget} (its --max-budget)"
+        )
+    return budget
+
+
+def _controller(fields: bool | SscFields | None) -> SelfStepConf | None:
+    if fields is False:
+        return None
+    if fields is None or fields is True:
+        return SelfStepConf()
+    return SelfStepConf(fields.alpha, fields.delta, fields.reflection, splitter(fields.split))
+
+
+def _split(fields: bool | SscFields | None) -> str:
+    return fields.split if isinstance(fields, SscFields) else SscFields().split
+
+
+def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
+    return () if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
+
+
+def _params(
+    body: SharedRequest | AskRequest, stops: tuple[str, ...], max_tokens: int | None, settings: Settings
+) -> SamplingParams:
+    usual = SamplingParams()
+    longest = settings.max_tokens_limit
+    if max_tokens is not None and max_tokens > longest:
+        raise InputError(f"max_tokens is {max_tokens}: this server's trajectories have {longest:,} at most")
+    return SamplingParams(
+        temperature=usual.temperature if body.temperature is None else body.temperature,
+        top_p=usual.top_p if body.top_p is None else body.top_p,
+        top_k=body.top_k or 0,
+        min_p=body.min_p or 0.0,
+        max_tokens=settings.max_tokens if max_tokens is None else max_tokens,
+        stop=stops,
+        seed=body.seed or 0,
+    )

@@ -1,0 +1,216 @@
+"""A stored run for the page to look at; nothing is written. docs/server-events.md has the JSON.
+
+The run is opened anew for each request, so one that is still growing shows what it has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from starlette.exceptions import HTTPException
+
+from distrivote.errors import InputError
+from distrivote.selfstepconf import SelfStepConf
+from distrivote.server.errors import number
+from distrivote.server.shapes import steps_json, vote_json
+from distrivote.store.manifest import Manifest
+from distrivote.store.questions import stream_questions
+from distrivote.store.results import Results, hold_elections
+from distrivote.store.run_rows import Row, trajectory_of
+from distrivote.store.runs import Run
+from distrivote.store.tables import Columns, open_table
+from distrivote.trajectory import Insertion, Interventions
+from distrivote.voting.ballot import Answer, Ballot
+from distrivote.voting.methods import parse_method
+from distrivote.voting.vote import vote
+
+_SHOWN = 300
+"""Characters of a question in the list of all."""
+
+_VOTE_COLUMNS = ("question_id", "sample", "answer", "answer_class", "correct", "ground_truth", "confidence")
+_STEP_COLUMNS = (
+    *("n_tokens", "finish_reason", "server", "step_ends", "step_confidences", "unfinished"),
+    *("reflections", "reflection_lengths"),
+)
+
+
+def run_json(path: Path) -> dict[str, Any]:
+    """Return what a run is about."""
+    run = Run.open(path)
+    manifest, questions = run.manifest, run.questions()
+    return {
+        "name": path.resolve().name,
+        "engine": manifest.engine,
+        "model": manifest.model,
+        "benchmark": manifest.benchmark,
+        "template": manifest.template,
+        "budget": manifest.budget,
+        "seed": manifest.seed,
+        "sampling": dict(manifest.sampling),
+        "ssc": None if manifest.ssc is None else dict(manifest.ssc),
+        "n_questions": len(questions),
+        "n_trajectories": sum(question.n_trajectories for question in questions),
+        "n_tokens": sum(question.n_tokens for question in questions),
+        "notes": list(run.notes),
+    }
+
+
+def questions_json(path: Path, method: str) -> dict[str, Any]:
+    """Return every question with what the method and the majority say of it."""
+    method = parse_method(method).name
+    facts = _facts(Run.open(path))
+    rows: list[dict[str, Any]] = []
+    if facts:
+        with open_table(str(path), Columns()) as table:
+            for results in hold_elections(stream_questions(table.batches()), (method,)):
+                rows += _rows(results, method, facts)
+    known = [row for row in rows if row["right"] is not None]
+    return {
+        "method": method,
+        "n_known": len(known),
+        "n_right": sum(row["right"] for row in known),
+        "n_majority_right": sum(bool(row["majority_right"]) for row in known),
+        "questions": rows,
+    }
+
+
+def _facts(run: Run) -> dict[str, dict[str, Any]]:
+    """Return by id what does not depend on the method."""
+    table = run.table(("question_id", "answer_class", "correct", "n_tokens", "ground_truth", "question"))
+    classes = table["answer_class"]
+    answered = pc.greater_equal(classes, 0)
+    table = table.append_column("answered", answered)
+    table = table.append_column("class", pc.if_else(answered, classes, pa.scalar(None, pa.int32())))
+    groups = table.group_by("question_id", use_threads=False).aggregate(
+        [
+            *(("answered", "sum"), ("class", "count_distinct"), ("correct", "sum")),
+            *(("n_tokens", "sum"), ("ground_truth", "max"), ("question", "max")),
+        ]
+    )
+    return {row["question_id"]: row for row in groups.to_pylist()}
+
+
+def _rows(results: Results, method: str, facts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    verdict, majority = results.verdicts[method], results.majority
+    said = {1: True, 0: False, -1: None}
+    rows = []
+    for at, question_id in enumerate(results.ids.to_pylist()):
+        fact = facts.get(str(question_id), {})
+        text = fact.get("question_max")
+        rows.append(
+            {
+                "id": str(question_id),
+                "question": None if text is None else text[:_SHOWN],
+                "truth": fact.get("ground_truth_max"),
+                "answer": verdict.answer[at].as_py(),
+                "right": said[int(verdict.right[at])],
+                "share": number(float(verdict.share[at])),
+                "majority": majority.answer[at].as_py(),
+                "majority_right": said[int(majority.right[at])],
+                "rejected": verdict.rejected[at].as_py(),
+                "n_trajectories": int(results.n_trajectories[at]),
+                "n_answered": fact.get("answered_sum"),
+                "n_answers": fact.get("class_count_distinct"),
+                "n_right": fact.get("correct_sum"),
+                "n_tokens": fact.get("n_tokens_sum") or 0,
+            }
+        )
+    return rows
+
+
+def question_json(path: Path, question_id: str, method: str) -> dict[str, Any]:
+    """Return the vote on one question, and its trajectories without their texts."""
+    pipeline = parse_method(method)
+    run = Run.open(path)
+    table = run.table((*_VOTE_COLUMNS, *_STEP_COLUMNS, "question"), question_id)
+    if not len(table):
+        raise HTTPException(404, f"the run has no question {question_id[:200]!r}")
+    rows = table.to_pylist()
+    labels: dict[int, str] = {}
+    for row in rows:
+        labels.setdefault(row["answer_class"], row["answer"])
+    answers = [labels[row["answer_class"]] if row["answer_class"] >= 0 else None for row in rows]
+    ballot = Ballot.of(answers, [row["confidence"] for row in rows])
+    tally = vote(ballot, method=pipeline)
+    controller = _controller(run.manifest)
+    best = max(
+        (at for at, answer in enumerate(answers) if answer is not None and answer == tally.answer),
+        key=lambda at: (rows[at]["confidence"] or 0.0, -at),
+        default=None,
+    )
+    return {
+        "id": question_id,
+        "question": rows[0]["question"],
+        "truth": next((row["ground_truth"] for row in rows if row["ground_truth"] is not None), None),
+        "right": _right(rows, answers, tally.answer),
+        "majority_right": _right(rows, answers, tally.majority),
+        "method": tally.method,
+        "best": None if best is None else rows[best]["sample"],
+        "ssc": None if controller is None else {"alpha": controller.alpha, "delta": controller.delta},
+        "tally": vote_json(tally, ballot, [row["sample"] for row in rows]),
+        "trajectories": [_trajectory_json(row, (), controller) for row in rows],
+    }
+
+
+def sample_json(path: Path, question_id: str, sample: int) -> dict[str, Any]:
+    """Return one trajectory with its text."""
+    run = Run.open(path)
+    try:
+        stored: Row = run.row(question_id, sample)
+    except InputError:
+        raise HTTPException(
+            404, f"the run has no sample {sample} of question {question_id[:200]!r}"
+        ) from None
+    row: dict[str, Any] = {name: getattr(stored, name) for name in Row.__dataclass_fields__}
+    lists = {name: value.tolist() for name, value in row.items() if isinstance(value, np.ndarray)}
+    return _trajectory_json(row | lists, trajectory_of(stored).tokens, _controller(run.manifest))
+
+
+def _right(rows: list[dict[str, Any]], answers: list[str | None], winner: Answer | None) -> bool | None:
+    """Say whether an answer is right: what most rows say that gave it."""
+    told = [
+        row["correct"]
+        for row, answer in zip(rows, answers, strict=True)
+        if row["correct"] is not None and (winner is None or answer == winner)
+    ]
+    if winner is None:
+        return False if told else None
+    return 2 * sum(told) > len(told) if told else None
+
+
+def _controller(manifest: Manifest) -> SelfStepConf | None:
+    """Return SelfStepConf as the run had it, as far as its threshold goes."""
+    ssc = manifest.ssc
+    if ssc is None or ssc.get("kind") != "SelfStepConf":
+        return None
+    return SelfStepConf(ssc["alpha"], ssc["delta"])
+
+
+def _trajectory_json(
+    row: dict[str, Any], tokens: tuple[str, ...], controller: SelfStepConf | None
+) -> dict[str, Any]:
+    reflections = row["reflections"]
+    lengths = row["reflection_lengths"] or [0] * len(reflections or ())
+    record = Interventions(
+        tuple(map(Insertion, reflections or (), lengths)),
+        tuple(row["step_ends"] or ()),
+        tuple(row["step_confidences"] or ()),
+        bool(row["unfinished"]),
+    )
+    watched = controller if reflections is not None else None
+    confidence = row["confidence"]
+    return {
+        "index": row["sample"],
+        "answer": row["answer"],
+        "confidence": None if confidence is None else number(confidence),
+        "n_tokens": row["n_tokens"] or 0,
+        "finish_reason": row["finish_reason"],
+        "server": row["server"],
+        **steps_json(record, tokens, watched),
+        "right": row["correct"],
+        "text": row.get("text"),
+    }

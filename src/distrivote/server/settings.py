@@ -1,0 +1,80 @@
+"""What whoever starts the server decides once; nothing here changes while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from distrivote.errors import InputError
+from distrivote.problem import TEMPLATES
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""The names of this machine that nobody else can reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits, defaults and the key.
+
+    >>> Settings(max_budget=64).max_budget
+    64
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    """What clients have to show; None: nothing."""
+
+    budget: int = 32
+    """Trajectories per question where a request does not say it."""
+
+    max_budget: int = 256
+    max_concurrency: int = 16
+    """Requests that sample or wait for their turn; more are sent away with 429."""
+
+    max_tokens: int = 1024
+    """The longest trajectory where a request does not say it."""
+
+    max_tokens_limit: int = 131_072
+    """The longest that a request may ask for."""
+
+    max_body: int = 4_000_000
+    """Bytes of a request; larger ones are refused with 413."""
+
+    template: str = "math"
+    """How the page puts a question. Conversations of the API go to the model as they are."""
+
+    run: Path | None = None
+    """A stored run to look at."""
+
+    static: Path | None = None
+    """The folder of the page; None: the one that comes with the package."""
+
+    hosts: tuple[str, ...] = ()
+    """Names that the server may be addressed by; empty: any. Without a key these should be the loopback's,
+    or a page from elsewhere could reach it under a name of its own."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_budget", "budget", "max_concurrency", "max_tokens", "max_tokens_limit", "max_body"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
+        if self.budget > self.max_budget:
+            raise InputError(
+                f"the usual budget is {self.budget} and the largest {self.max_budget}: raise --max-budget, or"
+                " lower --budget"
+            )
+        if self.template not in TEMPLATES:
+            raise InputError(f"the template is {self.template!r}: give one of {', '.join(TEMPLATES)}")
+        key = self.api_key
+        if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
+            raise InputError(
+                "the server's API key is empty or holds spaces, line breaks or letters beyond ASCII: give"
+                " another"
+            )
+
+
+def check_host(host: str, api_key: str | None) -> None:
+    """Raise InputError if others could reach the server without a key."""
+    if host not in LOOPBACK and api_key is None:
+        raise InputError(
+            f"on {host} everyone who can reach this machine could use the model: give --api-key KEY (or set"
+            " DISTRIVOTE_API_KEY), or leave out --host to serve this machine only"
+        )

@@ -1,0 +1,112 @@
+// The answer as a card: what was chosen, how clearly, what a plain majority would have said, and at what cost.
+
+import { el, help, say } from "./dom.js";
+import { count, percent, seconds } from "./numbers.js";
+import { answerSpan } from "./prose.js";
+
+export class AnswerCard {
+  constructor() {
+    this.label = el("h2", { class: "eyebrow" });
+    this.answer = el("p", { class: "answer", "aria-live": "polite" });
+    this.verdict = el("p", { class: "verdict" });
+    this.share = el("b");
+    this.bar = el("i", { class: "fill kept" });
+    this.scored = el(
+      "p",
+      { class: "scored" },
+      el(
+        "span",
+        {},
+        this.share,
+        " of the score ",
+        help("How much of the final vote's weight the answer got. It is not the probability that it is right."),
+      ),
+      el("span", { class: "track", "aria-hidden": "true" }, this.bar),
+    );
+    this.facts = el("dl", { class: "facts" });
+    this.note = el("p", { class: "note" });
+    this.element = el(
+      "section",
+      { class: "card", "aria-label": "Answer" },
+      this.label,
+      this.answer,
+      this.verdict,
+      this.scored,
+      this.facts,
+      this.note,
+    );
+  }
+
+  update(vote) {
+    const { tally } = vote;
+    this.element.dataset.state = vote.state;
+    say(this.label, label(vote));
+    const shown = `${vote.state === "failed"} ${tally?.answer ?? ""}`;
+    if (this.vote !== vote || this.shown !== shown) {
+      this.shown = shown;
+      this.answer.replaceChildren(tally?.answer == null ? waiting(vote) : answerSpan(tally.answer, { most: 120 }));
+      this.answer.classList.toggle("long", String(tally?.answer ?? "").length > 28);
+    }
+    this.vote = vote;
+    this.verdict.hidden = vote.right === null || vote.right === undefined;
+    if (!this.verdict.hidden) this.verdict.replaceChildren(...verdict(vote));
+    this.scored.hidden = tally?.answer == null;
+    say(this.share, percent(tally?.share));
+    this.bar.style.width = `${100 * (tally?.share ?? 0)}%`;
+    this.facts.replaceChildren(...facts(vote));
+    const notes = [vote.final?.stopped, ...(vote.final?.notes ?? [])].filter(Boolean);
+    this.note.hidden = !notes.length;
+    say(this.note, notes.join(" "));
+  }
+}
+
+function label(vote) {
+  if (vote.state === "failed") return vote.tally?.answer == null ? "No answer" : "The vote when it failed";
+  if (vote.state === "stopped") return vote.tally?.answer == null ? "Stopped" : "Stopped: the vote so far";
+  if (vote.state === "finished") return "The answer";
+  return "Leading so far";
+}
+
+function waiting(vote) {
+  const words = vote.running ? "…" : "none";
+  return el("span", { class: "quiet" }, words);
+}
+
+function verdict(vote) {
+  const mark = vote.right ? "✓ right" : "✗ wrong";
+  return [
+    el("span", { class: vote.right ? "right" : "wrong" }, mark),
+    ...(!vote.right && vote.truth != null ? [", it is ", answerSpan(vote.truth, { most: 60 })] : []),
+  ];
+}
+
+function facts(vote) {
+  const { tally, final, progress } = vote;
+  const rows = [];
+  if (tally?.majority != null && tally.method !== "sc") {
+    const same = tally.majority === tally.answer;
+    const mark = vote.majorityRight == null ? "" : vote.majorityRight ? " ✓" : " ✗";
+    const tone = vote.majorityRight ? "right" : "wrong";
+    rows.push([
+      "majority voting says",
+      [answerSpan(tally.majority, { most: 24 }), same ? " too" : " instead", mark && el("span", { class: tone }, mark)],
+      !same,
+    ]);
+  }
+  const n = vote.trajectories.length;
+  rows.push([
+    "trajectories",
+    [vote.budget !== null && n < vote.budget ? `${count(n)} of ${count(vote.budget)}` : count(n)],
+  ]);
+  const spent =
+    final?.n_tokens ?? progress?.n_tokens ?? vote.trajectories.reduce((sum, each) => sum + each.n_tokens, 0);
+  rows.push(["tokens spent", [count(spent)]]);
+  if (final?.n_tokens_saved) rows.push(["tokens saved", [`about ${count(final.n_tokens_saved)}`]]);
+  const reflections = final?.n_reflections ?? vote.trajectories.reduce((sum, each) => sum + each.reflections.length, 0);
+  if (reflections) rows.push(["reflections", [count(reflections)]]);
+  const time = final?.seconds ?? progress?.seconds;
+  if (time) rows.push(["time", [seconds(time)]]);
+  return rows.map(([name, values, strong]) =>
+    el("div", { class: strong ? "differs" : null }, el("dt", {}, name), el("dd", {}, ...values.filter(Boolean))),
+  );
+}

@@ -1,0 +1,226 @@
+// The second view: a stored run, its questions in a table that sorts and filters, and the vote on each.
+
+import { el, say } from "./dom.js";
+import { count } from "./numbers.js";
+import { by, COLUMNS, FILTERS, line, score } from "./run_rows.js";
+import { getJson } from "./server.js";
+import { Vote } from "./vote.js";
+import { VoteView } from "./vote_view.js";
+
+const $ = (id) => document.getElementById(id);
+const FEW = 200;
+
+export class RunView {
+  constructor(settings, reader) {
+    this.reader = reader;
+    this.sort = { key: "id", down: false };
+    this.most = FEW;
+    this.view = new VoteView(
+      (vote, trajectory, all) => reader.open(vote, trajectory, all, (each) => this.#text(each)),
+      "number",
+    );
+    $("run-vote").append(this.view.element);
+    $("run-method").replaceChildren(
+      ...settings.methods.map(({ name, meaning }) => el("option", { value: name, title: meaning }, name)),
+    );
+    $("run-method").value = settings.defaults.method;
+    $("run-method").addEventListener("change", () => this.#reload());
+    $("run-filter").replaceChildren(...Object.entries(FILTERS).map(([value, [name]]) => el("option", { value }, name)));
+    $("run-filter").addEventListener("change", () => this.#drawTable());
+    $("run-search").addEventListener("input", () => this.#drawTable());
+    $("run-more").addEventListener("click", () => {
+      this.most += 1000;
+      this.#drawTable();
+    });
+    this.heads = COLUMNS.map((column) => this.#head(column));
+    $("run-heads").replaceChildren(...this.heads);
+    $("run-rows").addEventListener("keydown", (event) => this.#walk(event));
+    $("run-before").addEventListener("click", () => this.#neighbour(-1));
+    $("run-after").addEventListener("click", () => this.#neighbour(1));
+    $("run-question").addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.defaultPrevented) location.hash = "#/run";
+    });
+  }
+
+  get method() {
+    return $("run-method").value;
+  }
+
+  /** Show the table, or the question with this id. */
+  async show(id) {
+    this.id = id;
+    $("run-table").hidden = id !== null;
+    $("run-question").hidden = id === null;
+    await this.#guarded(async () => {
+      if (!this.rows) await this.#load();
+      if (id !== null) await this.#question(id);
+      else this.#focusRow(this.last);
+    });
+  }
+
+  async #guarded(action) {
+    $("run-failure").hidden = true;
+    $("run").setAttribute("aria-busy", "true");
+    try {
+      await action();
+    } catch (error) {
+      $("run-failure").hidden = false;
+      say($("run-failure"), error.message);
+    }
+    $("run").removeAttribute("aria-busy");
+  }
+
+  async #load() {
+    const [about, table] = await Promise.all([
+      getJson("/api/run"),
+      getJson(`/api/run/questions?method=${encodeURIComponent(this.method)}`),
+    ]);
+    this.rows = table.questions;
+    say($("run-name"), about.name);
+    const sampled = about.ssc ? "SelfStepConf on" : null;
+    say(
+      $("run-about"),
+      [
+        about.model,
+        about.benchmark,
+        `${count(about.n_questions)} questions`,
+        `${count(about.n_trajectories)} trajectories`,
+        about.n_tokens ? `${count(about.n_tokens)} tokens` : null,
+        sampled,
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    );
+    $("run-notes").replaceChildren(...about.notes.map((note) => el("li", {}, note)));
+    this.#drawScores(table);
+    this.#drawTable();
+  }
+
+  #reload() {
+    this.rows = null;
+    this.show(this.id);
+  }
+
+  #drawScores(table) {
+    $("run-scores").hidden = !table.n_known;
+    if (!table.n_known) return;
+    $("run-scores").replaceChildren(
+      score(table.method, table.n_right, table.n_known, "kept"),
+      ...(table.method === "sc" ? [] : [score("majority voting", table.n_majority_right, table.n_known, "plain")]),
+    );
+  }
+
+  #head(column) {
+    const button = el(
+      "button",
+      { type: "button", on: { click: () => this.#sortBy(column) } },
+      column.name || el("span", { class: "sr" }, column.words),
+    );
+    if (!column.name) button.append(el("span", { "aria-hidden": "true" }, "✓"));
+    return el(
+      "th",
+      {
+        scope: "col",
+        class: column.numeric ? "n" : null,
+        "aria-sort": column.key === this.sort.key ? "ascending" : null,
+      },
+      button,
+    );
+  }
+
+  #sortBy(column) {
+    const same = this.sort.key === column.key;
+    this.sort = { key: column.key, down: same ? !this.sort.down : Boolean(column.numeric) };
+    COLUMNS.forEach(({ key }, i) => {
+      if (key === column.key) this.heads[i].setAttribute("aria-sort", this.sort.down ? "descending" : "ascending");
+      else this.heads[i].removeAttribute("aria-sort");
+    });
+    this.#drawTable();
+  }
+
+  #chosen() {
+    const fits = FILTERS[$("run-filter").value][1];
+    const words = $("run-search").value.trim().toLowerCase();
+    const holds = (row) =>
+      !words ||
+      [row.id, row.question, row.answer, row.truth].some((text) =>
+        String(text ?? "")
+          .toLowerCase()
+          .includes(words),
+      );
+    return this.rows.filter((row) => fits(row) && holds(row)).sort(by(this.sort));
+  }
+
+  #drawTable() {
+    if (!this.rows) return;
+    this.ordered = this.#chosen();
+    const shown = this.ordered.slice(0, this.most);
+    $("run-rows").replaceChildren(...shown.map((row) => line(row)));
+    $("run-rows").querySelector("a")?.setAttribute("tabindex", "0");
+    $("run-more").hidden = shown.length === this.ordered.length;
+    say($("run-more"), `show ${count(Math.min(1000, this.ordered.length - shown.length))} more`);
+    say(
+      $("run-count"),
+      this.ordered.length === this.rows.length
+        ? `${count(this.rows.length)} questions`
+        : `${count(this.ordered.length)} of ${count(this.rows.length)} questions`,
+    );
+    $("run-empty").hidden = this.ordered.length > 0;
+    say(
+      $("run-empty"),
+      this.rows.length
+        ? "No question fits. Choose another filter or clear the search."
+        : "The run holds no questions yet.",
+    );
+  }
+
+  async #question(id) {
+    this.last = id;
+    const order = this.ordered ?? this.rows;
+    const at = order.findIndex((row) => row.id === id);
+    $("run-before").disabled = at <= 0;
+    $("run-after").disabled = at < 0 || at >= order.length - 1;
+    say($("run-place"), at < 0 ? "" : `${count(at + 1)} of ${count(order.length)}`);
+    const document = await getJson(
+      `/api/run/questions/${encodeURIComponent(id)}?method=${encodeURIComponent(this.method)}`,
+    );
+    if (this.id !== id) return;
+    say($("run-question-id"), id);
+    say($("run-question-text"), document.question ?? "The run does not hold the question's text.");
+    this.view.show(Vote.stored(document));
+    $("run-question-id").focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+
+  #text(trajectory) {
+    return getJson(`/api/run/questions/${encodeURIComponent(this.id)}/samples/${trajectory.index}`);
+  }
+
+  #neighbour(by) {
+    const at = this.ordered.findIndex((row) => row.id === this.id);
+    const next = this.ordered[at + by];
+    if (next) location.hash = `#/run/${encodeURIComponent(next.id)}`;
+  }
+
+  #walk(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (step === undefined) return;
+    const links = [...$("run-rows").querySelectorAll("a")];
+    const at = links.indexOf(document.activeElement);
+    if (at < 0) return;
+    event.preventDefault();
+    links[at].tabIndex = -1;
+    const next = links[Math.max(0, Math.min(links.length - 1, at + step))];
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  #focusRow(id) {
+    if (!id) return;
+    const link = [...$("run-rows").querySelectorAll("a")].find((each) => each.dataset.id === id);
+    if (!link) return;
+    for (const each of $("run-rows").querySelectorAll("a[tabindex='0']")) each.tabIndex = -1;
+    link.tabIndex = 0;
+    link.focus();
+  }
+}

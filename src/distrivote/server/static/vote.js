@@ -1,0 +1,99 @@
+// One question with everything that is known of its vote so far. Holds values; draws nothing.
+
+import { Range } from "./numbers.js";
+
+export class Vote {
+  constructor({ question = "", budget = null, method = "" } = {}) {
+    this.question = question;
+    this.budget = budget;
+    this.method = method;
+    /** waiting, queued, running, finished, stopped or failed. */
+    this.state = "waiting";
+    this.trajectories = [];
+    this.tally = null;
+    this.progress = null;
+    this.final = null;
+    this.error = null;
+    this.nBefore = 0;
+    /** The right answer, where it is known, and whether the vote found it. */
+    this.truth = null;
+    this.right = null;
+    this.majorityRight = null;
+    this.best = null;
+    this.confidences = new Range();
+    this.stepConfidences = new Range();
+    this.placed = new Map();
+  }
+
+  /** A question of a stored run. */
+  static stored(document) {
+    const vote = new Vote({ question: document.question ?? document.id, method: document.method });
+    vote.state = "finished";
+    vote.truth = document.truth;
+    vote.right = document.right;
+    vote.majorityRight = document.majority_right;
+    vote.best = document.best;
+    vote.confidences.take(document.trajectories.map(({ confidence }) => confidence));
+    vote.stepConfidences.take(document.trajectories.flatMap((each) => [...each.step_confidences, ...each.thresholds]));
+    document.trajectories.forEach((trajectory) => vote.add(trajectory));
+    vote.count(document.tally);
+    return vote;
+  }
+
+  get running() {
+    return ["waiting", "queued", "running"].includes(this.state);
+  }
+
+  /** Take an event of the server. */
+  take({ name, data }) {
+    if (name === "queued") {
+      this.state = "queued";
+      this.nBefore = data.n_before;
+    } else if (name === "started") {
+      this.state = "running";
+      Object.assign(this, { question: data.question, budget: data.budget, method: data.method });
+    } else if (name === "progress") this.progress = data;
+    else if (name === "trajectory") this.add(data);
+    else if (name === "tally") this.count(data);
+    else if (name === "final") {
+      this.state = "finished";
+      this.final = data;
+      this.best = data.best;
+      this.count(data.tally);
+    } else if (name === "error") this.fail(data.error);
+  }
+
+  fail(error) {
+    this.state = "failed";
+    this.error = error;
+  }
+
+  add(trajectory) {
+    this.trajectories.push(trajectory);
+    this.confidences.take([trajectory.confidence]);
+    this.stepConfidences.take([...trajectory.step_confidences, ...trajectory.thresholds]);
+  }
+
+  count(tally) {
+    this.tally = tally;
+    this.placed = new Map((tally?.confidences ?? []).map((each) => [each.index, each]));
+  }
+
+  /** How a trajectory fared: kept, aside, rejected, or open while nothing is decided about it. */
+  fate(trajectory) {
+    if (trajectory.answer === null) return "unanswered";
+    const place = this.placed.get(trajectory.index);
+    if (place === undefined) return "open";
+    if (this.tally.rejected !== null && place.answer === this.tally.rejected) return "rejected";
+    if (place.likely_right === null) return place.kept ? "kept" : "aside";
+    return place.likely_right ? "kept" : "aside";
+  }
+}
+
+export const FATES = {
+  kept: "likely right",
+  aside: "likely wrong, set aside",
+  rejected: "its answer was rejected",
+  unanswered: "no answer",
+  open: "not counted yet",
+};

@@ -1,0 +1,137 @@
+"""The page's question: every event as docs/server-events.md has it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from distrivote.engines.replay import ReplayEngine
+from serving import POOL, SlowEngine, reply, serving
+
+
+def events_of(url: str, body: dict[str, object]) -> list[tuple[str, Any]]:
+    answer = httpx.post(f"{url}/api/ask", json=body)
+    assert answer.headers["content-type"].startswith("text/event-stream"), answer.text
+    blocks = [block for block in answer.text.split("\n\n") if block and not block.startswith(":")]
+    return [
+        (name.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+        for name, data in (block.split("\n") for block in blocks)
+    ]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving(ReplayEngine(POOL)) as url:
+        yield url
+
+
+def test_events_begin_with_the_settings_and_end_with_the_vote(url: str) -> None:
+    events = events_of(url, {"question": "How many?", "template": "math"})
+    names = [name for name, _ in events]
+    assert names[0] == "started"
+    assert names[-1] == "final"
+    assert names.count("trajectory") == 20
+    assert "tally" in names
+    started, final = events[0][1], events[-1][1]
+    assert (started["budget"], started["method"], started["template"]) == (20, "dis-gmm", "math")
+    assert started["ssc"] == {"alpha": 0.8, "delta": 0.8, "reflection": "wait", "split": "paragraph"}
+    assert (final["answer"], final["majority"], final["best"]) == ("12", "35", 7)
+    assert (final["n_tokens"], final["n_trajectories"], final["stopped"]) == (40, 20, None)
+
+
+def test_the_vote_counts_every_stage(url: str) -> None:
+    tally = events_of(url, {"question": "How many?"})[-1][1]["tally"]
+    assert [answer["answer"] for answer in tally["answers"]] == ["12", "35"]
+    assert [(a["all"], a["kept"], a["after_reject"]) for a in tally["answers"]] == [(8, 8, 4), (10, 0, 0)]
+    assert [answer["rejected"] for answer in tally["answers"]] == [False, True]
+    assert [gaussian["side"] for gaussian in tally["first_split"]["gaussians"]] == [
+        "likely wrong",
+        "likely right",
+    ]
+    assert len(tally["confidences"]) == 18
+    assert sum(vote["likely_right"] for vote in tally["confidences"]) == tally["first_split"]["n_positive"]
+    assert sum(vote["kept"] for vote in tally["confidences"]) == tally["n_kept"]
+    assert all(isinstance(sentence, str) for sentence in tally["explanation"])
+
+
+def test_ssc_can_be_switched_off_or_set(url: str) -> None:
+    off = events_of(url, {"question": "How many?", "ssc": False})
+    assert off[0][1]["ssc"] is None
+    assert next(data for name, data in off if name == "trajectory")["thresholds"] == []
+    own = events_of(url, {"question": "How many?", "ssc": {"delta": 0.5, "split": "line"}})
+    assert own[0][1]["ssc"] == {"alpha": 0.8, "delta": 0.5, "reflection": "wait", "split": "line"}
+
+
+def test_a_model_may_write_what_it_likes() -> None:
+    wild = '<script>alert(1)</script>\r\n\n"><img onerror=x>\u2028\x00 \ud83d' + "x" * 1_000_000
+    with serving(ReplayEngine([reply("</script>", 9.0, wild)] * 3)) as url:
+        events = events_of(url, {"question": "?", "budget": 3, "method": "sc"})
+    trajectory = next(data for name, data in events if name == "trajectory")
+    assert trajectory["text"].startswith("<script>alert(1)</script>")
+    assert len(trajectory["text"]) > 1_000_000
+    assert events[-1][1]["answer"] == "</script>"
+
+
+def test_an_engine_that_dies_is_told_at_the_end() -> None:
+    with serving(SlowEngine(POOL, fails_after=9)) as url:
+        name, final = events_of(url, {"question": "How many?"})[-1]
+    assert name == "final"
+    assert final["n_trajectories"] == 9
+    assert "the model is gone" in final["stopped"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind"),
+    [
+        (SlowEngine(POOL, fails_after=0), "engine_error"),
+        (ReplayEngine([reply(None, 9.0)] * 20), "no_answer"),
+        (ReplayEngine(POOL[:3]), "invalid_request_error"),
+    ],
+)
+def test_the_last_event_is_an_error_where_there_is_no_answer(engine: Any, kind: str) -> None:
+    with serving(engine) as url:
+        name, error = events_of(url, {"question": "How many?"})[-1]
+    assert name == "error"
+    assert error["error"]["type"] == kind
+
+
+def test_whoever_waits_for_the_engine_hears_it() -> None:
+    engine = SlowEngine(POOL, mixes=False)
+    engine.pause = 30.0
+    asked = {"question": "?"}
+    with serving(engine) as url, httpx.stream("POST", f"{url}/api/ask", json=asked) as first:
+        lines = first.iter_lines()
+        assert next(lines) == "event: started"
+        with httpx.stream("POST", f"{url}/api/ask", json=asked) as second:
+            waiting = second.iter_lines()
+            assert next(waiting) == "event: queued"
+            assert json.loads(next(waiting).removeprefix("data: ")) == {"n_before": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "question"),
+        ({"question": " "}, "ask something"),
+        ({"question": "?", "budjet": 3}, "did you mean budget"),
+        ({"question": "?", "budget": 10**9}, "budget is 1000000000"),
+        ({"question": "?", "method": "x"}, "method"),
+    ],
+)
+def test_a_wrong_request_is_an_error_before_the_stream(url: str, body: dict[str, object], words: str) -> None:
+    answer = httpx.post(f"{url}/api/ask", json=body)
+    assert answer.status_code == 400
+    assert words in answer.json()["error"]["message"]
+
+
+def test_the_page_learns_what_it_may_ask(url: str) -> None:
+    settings = httpx.get(f"{url}/api/settings").json()
+    assert settings["max_budget"] == 256
+    assert settings["defaults"]["budget"] == 20
+    assert "dis-gmm" in [method["name"] for method in settings["methods"]]
+    assert settings["stop_rules"] == ["consensus", "beta", "vote"]
+    assert settings["has_run"] is False

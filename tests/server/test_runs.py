@@ -1,0 +1,90 @@
+"""A stored run as the page reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from distrivote import Problem, SelfStepConf
+from distrivote.engines.base import SamplingParams
+from distrivote.engines.replay import ReplayEngine
+from distrivote.server.settings import Settings
+from distrivote.store.manifest import Manifest
+from distrivote.store.run_rows import Keep, row_of
+from distrivote.store.run_writer import RunWriter
+from distrivote.trajectory import Interventions
+from serving import POOL, serving
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path = tmp_path_factory.mktemp("runs") / "my-run"
+    manifest = Manifest.of("replay", "m", "math", "made-up", SamplingParams(), SelfStepConf(), budget=20)
+    with RunWriter(path, manifest, keep=Keep(token_confidences=True)) as writer:
+        for problem in (Problem("How many?", id="a/1", answer="12"), Problem("And now?", id="b")):
+            for index, trajectory in enumerate(POOL):
+                record = Interventions((), (1, 2), (5.0, 9.0))
+                writer.add(row_of(problem, replace(trajectory, index=index, interventions=record)))
+    with serving(ReplayEngine(POOL), Settings(budget=20, run=Path(path))) as url:
+        yield url
+
+
+def test_a_run_says_what_it_is_about(url: str) -> None:
+    run = httpx.get(f"{url}/api/run").json()
+    assert (run["name"], run["benchmark"], run["n_questions"]) == ("my-run", "made-up", 2)
+    assert (run["n_trajectories"], run["n_tokens"], run["ssc"]["alpha"]) == (40, 80, 0.8)
+    assert httpx.get(f"{url}/api/settings").json()["has_run"] is True
+
+
+def test_questions_show_the_vote_beside_the_majority(url: str) -> None:
+    listed = httpx.get(f"{url}/api/run/questions").json()
+    assert (listed["method"], listed["n_known"], listed["n_right"]) == ("dis-gmm", 1, 1)
+    assert listed["n_majority_right"] == 0
+    first, second = listed["questions"]
+    assert (first["id"], first["question"], first["truth"]) == ("a/1", "How many?", "12")
+    assert (first["answer"], first["right"], first["majority"]) == ("12", True, "35")
+    assert (first["majority_right"], first["rejected"], first["n_right"]) == (False, "35", 8)
+    assert (first["n_trajectories"], first["n_answered"], first["n_answers"]) == (20, 18, 2)
+    assert (second["right"], second["truth"], second["n_right"]) == (None, None, None)
+    plain = httpx.get(f"{url}/api/run/questions", params={"method": "sc"}).json()
+    assert plain["questions"][0]["right"] is False
+
+
+@pytest.mark.parametrize("name", ["a%2F1", "a/1"])
+def test_a_question_shows_its_trajectories_without_their_texts(url: str, name: str) -> None:
+    question = httpx.get(f"{url}/api/run/questions/{name}").json()
+    assert (question["id"], question["right"], question["majority_right"]) == ("a/1", True, False)
+    assert (question["best"], question["tally"]["answer"]) == (7, "12")
+    assert question["ssc"] == {"alpha": 0.8, "delta": 0.8}
+    first = question["trajectories"][0]
+    assert (first["index"], first["answer"], first["right"], first["text"]) == (0, "12", True, None)
+    assert first["step_confidences"] == [5.0, 9.0]
+    assert first["thresholds"] == [None, 4.0]
+
+
+def test_a_sample_has_its_text_and_where_its_steps_end(url: str) -> None:
+    sample = httpx.get(f"{url}/api/run/questions/a%2F1/samples/3").json()
+    assert sample["text"] == "Let me see.\n\nIt is \\boxed{12}."
+    assert sample["step_text_ends"] == [13, 30]
+    assert (sample["index"], sample["right"]) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("questions/c", 404),
+        ("questions/b/samples/99", 404),
+        ("questions/b/samples/x", 400),
+        ("questions?method=nothing", 400),
+        ("questions/b?method=nothing", 400),
+        ("questions/..%2F..%2Fmanifest.json", 404),
+    ],
+)
+def test_what_is_not_there_is_an_error(url: str, path: str, status: int) -> None:
+    reply = httpx.get(f"{url}/api/run/{path}")
+    assert reply.status_code == status
+    assert "error" in reply.json()
