@@ -141,3 +141,11 @@ def test_real_traces_give_the_known_counts() -> None:
     found = {row["method"]: row["brumo2025_deepconf_64"] for row in report.results[0].tables[0].rows}
     expected = {"WSC": 23, "BoN": 27, "WSC-Top50": 26, "WSC-GMM": 28, "DIS-Top50": 27, "DIS-GMM": 28}
     assert {name: round(29 * float(found[name] or 0)) for name in expected} == expected
+
+
+def test_steps_are_also_counted_by_empty_lines_where_texts_are_stored(tmp_path: Path) -> None:
+    rows = [row("q", 0, "1", "1", text="One.\n\nTwo.\n\n\nThree.\n"), row("q", 1, "1", "1", text="")]
+    run = write_run(tmp_path / "run", rows)
+    counted = load_pool_sets([run], reads=("lengths",)).pool_sets[0].pools[0].n_paragraphs
+    assert counted is not None
+    assert counted.tolist() == [3, 1]

@@ -103,6 +103,9 @@ def generate(
     token_confidences: Annotated[
         bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
     ] = False,
+    top_logprobs: Annotated[
+        bool, typer.Option("--top-logprobs/--no-top-logprobs", help="Store all 20 per token: large.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what there is to do, and do nothing.")
     ] = False,
@@ -163,7 +166,7 @@ def generate(
         stop_when=None if rule is None else rule.name,
     )
     path = _free_name(output, manifest) if new else output
-    with opened, RunWriter(path, manifest, keep=Keep(texts, token_confidences)) as writer:
+    with opened, RunWriter(path, manifest, keep=Keep(texts, token_confidences, top_logprobs)) as writer:
         for note in writer.notes:
             print(f"note: {note}", file=sys.stderr)
         settled = () if rule is None else settled_questions(Run.open(path), rule, budget)

@@ -99,7 +99,7 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
     if "measures" in reads:
         wanted += [column for column in MEASURES.values() if column not in wanted]
     if "lengths" in reads:
-        wanted += ["step_ends", "unfinished", "reflections"]
+        wanted += ["step_ends", "unfinished", "reflections", "text"]
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
     arrays = _run_arrays(table, measure, reads)
@@ -167,6 +167,9 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
             # A step that the end of the text cut short is a step of its own.
             whole = pc.fill_null(pc.list_value_length(table["step_ends"]), 0).to_numpy()
             arrays["n_steps"] = whole.astype(np.int64)
+        if table["text"].null_count < len(table):
+            gaps = pc.count_substring_regex(pc.utf8_trim_whitespace(table["text"]), "\\n\\n+")
+            arrays["n_paragraphs"] = pc.fill_null(gaps, -1).to_numpy().astype(np.int64) + 1
         if table["reflections"].null_count < len(table):
             counted = pc.fill_null(pc.list_value_length(table["reflections"]), 0)
             arrays["n_reflections"] = counted.to_numpy().astype(np.int64)
@@ -281,6 +284,7 @@ def _pool(question: str, arrays: Mapping[str, Any]) -> Pool | None:
         arrays.get("n_tokens"),
         arrays.get("n_steps"),
         arrays.get("n_reflections"),
+        arrays.get("n_paragraphs"),
     )
 
 

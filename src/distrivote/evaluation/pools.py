@@ -41,6 +41,9 @@ class Pool:
     n_tokens: Ints | None = None
     n_steps: Ints | None = None
     n_reflections: Ints | None = None
+    n_paragraphs: Ints | None = None
+    """(n,) Steps counted as the paper counts those of every splitter: by empty lines."""
+
     top_mass: Floats | None = None
     """(n,) Mean over tokens of the probability of the k most probable ones."""
 

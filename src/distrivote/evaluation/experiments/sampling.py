@@ -142,7 +142,8 @@ def _pass1_chart(points: Sequence[Row]) -> Chart:
 # Length
 
 _LENGTHS: tuple[tuple[str, str, str, Callable[[Pool], Ints | None]], ...] = (
-    ("steps", "Steps", "steps", lambda pool: pool.n_steps),
+    ("steps", "Steps", "-", lambda pool: pool.n_steps),
+    ("paragraphs", "Steps by empty lines", "steps", lambda pool: pool.n_paragraphs),
     ("tokens", "Tokens", "tokens", lambda pool: pool.n_tokens),
     ("reflections", "Reflections", "-", lambda pool: pool.n_reflections),
 )
