@@ -18,9 +18,9 @@ GUARDED = ("/v1", "/api", "/metrics")
 """Where the key is needed: everywhere but for the page's files, /health and the documentation."""
 
 _HEADERS = {
-    # Vega sets styles on elements; scripts come from files of our own only, without eval.
+    # Scripts and styles come from files of our own only, without eval; model output is never markup.
     "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:;"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
         " font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
