@@ -231,6 +231,7 @@ def test_the_client_knows_a_wrong_key(url: str) -> None:
 
 def test_health_and_documentation_need_no_key(url: str) -> None:
     assert httpx.get(f"{url}/health").json() == {"status": "ok", "model": "org/replay"}
+    assert httpx.get(f"{url}/docs.css").headers["content-type"].startswith("text/css")
     page = httpx.get(f"{url}/docs")
     assert "distrivote.ssc.alpha" in page.text
     assert "<script" not in page.text

@@ -35,7 +35,7 @@ from distrivote.server.guard import Guard
 from distrivote.server.live import answer_page, ssc_json
 from distrivote.server.metrics import Metrics
 from distrivote.server.questions import House, parse_model
-from distrivote.server.reference import reference_page
+from distrivote.server.reference import STYLE, reference_page
 from distrivote.server.replies import Service
 from distrivote.server.runs import question_json, questions_json, run_json, sample_json
 from distrivote.server.schemas import (
@@ -243,3 +243,7 @@ def _add_house_keeping(app: FastAPI, service: Service) -> None:
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         return HTMLResponse(reference_page(app.openapi()))
+
+    @app.get("/docs.css", include_in_schema=False)
+    async def style() -> Response:
+        return Response(STYLE, media_type="text/css")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-_STYLE = """
+STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 :root { color-scheme: light dark; }
 code, pre { font: 14px/1.4 ui-monospace, monospace; }
@@ -16,6 +16,7 @@ h2 { margin-top: 2.5rem; border-top: 1px solid #8884; padding-top: 1rem; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; }
 """
+"""At docs.css: the pages' policy allows no style inside of them."""
 
 
 def reference_page(document: Mapping[str, Any]) -> str:
@@ -24,7 +25,7 @@ def reference_page(document: Mapping[str, Any]) -> str:
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width'>",
-        f"<title>{escape(info['title'])}</title><style>{_STYLE}</style>",
+        f"<title>{escape(info['title'])}</title><link rel=stylesheet href='docs.css'>",
         f"<h1>{escape(info['title'])}</h1><p>{escape(info.get('description', ''))}</p>",
         "<p>The same for programs: <a href='openapi.json'>openapi.json</a></p>",
     ]
