@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo test test-model test-integrations test-vllm test-browser check bench lock clean
+.PHONY: demo test test-model test-integrations test-vllm test-browser docs soak check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +11,7 @@ demo: $(VENV)/run  ## a real model on this machine is asked 32 times, and a vote
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
 
 test: check  ## what CI runs: the checks and all fast tests
-	$(BIN)/python -m pytest -m "not model and not integrations and not vllm and not browser"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
 
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
@@ -29,25 +29,37 @@ test-browser: $(VENV)/dev  ## the pages in a real browser
 		echo "SKIPPED where Chromium is missing: apt-get install chromium"
 	$(BIN)/python -m pytest -m browser tests/browser
 
+docs: build/docs/ready  ## the documentation as a site, strict and offline, in build/site
+	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
+
 check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
 
+soak: $(VENV)/dev  ## long runs that break things on purpose; half an hour and more
+	$(BIN)/python bench/soak_killed.py
+	PYTHONPATH=tests $(BIN)/python -P bench/soak_upstream.py
+	$(BIN)/python bench/soak_server.py
+
 bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/voting.py
 	$(BIN)/python bench/embedded.py
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/engines.py
+	$(BIN)/python bench/server.py
+	$(BIN)/python bench/stopping.py
 	$(MATH_THREADS) $(BIN)/python bench/evaluation.py
+	$(MATH_THREADS) $(BIN)/python bench/trust.py
 
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv
-	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --upgrade $(LOCK) -o requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --extra server --upgrade $(LOCK) \
+	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --extra report --extra server --upgrade $(LOCK) -o requirements/run.txt
+	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --extra report --extra server --upgrade $(LOCK) \
 		-c requirements/run.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/eval.in --extra embedded --upgrade $(LOCK) -o requirements/eval.txt
+	$(BIN)/uv pip compile requirements/docs.in --upgrade $(LOCK) -o requirements/docs.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 $(VENV)/python-ready:
@@ -74,6 +86,12 @@ build/eval/ready: requirements/eval.txt pyproject.toml
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
 	@build/eval/bin/uv pip install -q --python build/eval/bin/python --require-hashes -r requirements/eval.txt
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --no-deps --editable .
+	@touch $@
+
+build/docs/ready: requirements/docs.txt
+	@echo "setting up build/docs ..."
+	@$(PYTHON) -m venv build/docs
+	@build/docs/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r requirements/docs.txt
 	@touch $@
 
 build/vllm/ready: requirements/vllm.in pyproject.toml
