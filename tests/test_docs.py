@@ -7,8 +7,10 @@ import importlib
 import os
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,29 @@ def test_links_between_pages_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_has_a_place_in_the_site() -> None:
+    import yaml
+
+    def pages_of(entries: list[dict[str, object]]) -> Iterator[str]:
+        for entry in entries:
+            for inside in entry.values():
+                yield from [inside] if isinstance(inside, str) else pages_of(inside)  # type: ignore[arg-type]
+
+    nav = list(pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert sorted(nav) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:])
+
+
+def test_the_reference_of_the_command_line_is_what_the_commands_say() -> None:
+    script = ROOT / "docs" / "reference" / "make_cli.py"
+    made = runpy.run_path(str(script))["page"]()
+    assert (ROOT / "docs" / "reference" / "cli.md").read_text() == made, "run docs/reference/make_cli.py"
+
+
+def test_the_reference_of_python_has_every_public_name() -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    assert sorted(re.findall(r"^::: distrivote\.(\w+)$", page, re.MULTILINE)) == sorted(distrivote.__all__)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""Write docs/reference/cli.md from the commands' own help: `python docs/reference/make_cli.py`.
+
+A test compares the page with what this would write, so that it can't grow old.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import typer
+from typer.main import get_command
+
+from distrivote.cli.main import app
+
+PAGE = Path(__file__).with_name("cli.md")
+WIDTH = 84
+_INTRODUCTION = """\
+# Command line
+
+Made from `distrivote --help` by `python docs/reference/make_cli.py`. Results go to standard output,
+everything else to standard error; in a pipe, tables are tab-separated lines, and most commands take
+`--json`. The exit code is 0 for done, 2 for input that can't be used, and 1 for the rest.
+`distrivote --install-completion` teaches your shell to complete.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    root = get_command(app)
+    parts = [_INTRODUCTION, _block("distrivote", root)]
+    for name, command in root.commands.items():  # type: ignore[attr-defined]
+        parts.append(f"## {name}\n")
+        parts.append(_block(f"distrivote {name}", command))
+    return "\n".join(parts)
+
+
+def _block(name: str, command: typer.core.TyperCommand) -> str:
+    context = command.context_class(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
+    lines = inspect.cleandoc(command.get_help(context)).splitlines()
+    return "\n".join(["```text", *(line.rstrip() for line in lines), "```", ""])
+
+
+def main() -> None:
+    PAGE.write_text(page())
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

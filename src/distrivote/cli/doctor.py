@@ -1,0 +1,129 @@
+"""`distrivote doctor`: what works here, and what to install for the rest."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distrivote.cli.console import open_console
+from distrivote.cli.options import ApiKey, BaseUrl, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from distrivote.cli.findings import Finding
+
+
+def doctor(
+    base_url: BaseUrl = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Look for this GGUF file, or for this model of the server.",
+            show_default=False,
+        ),
+    ] = None,
+    api_key: ApiKey = None,
+    as_json: Json = False,
+) -> None:
+    """Say what works here, and what to install for the rest.
+
+    Nothing is fetched. A server that is named by --base-url is asked for a few tokens: whether it answers,
+    how many log-probabilities it gives, and how SelfStepConf works with it.
+
+    The exit code is 0 if votes come out right, whatever else is missing, and 1 if they do not.
+    """
+    from distrivote.cli.findings import (
+        core_finding,
+        engine_findings,
+        extra_findings,
+        place,
+        server_findings,
+    )
+
+    core = core_finding()
+    findings = [
+        core,
+        *engine_findings(None if base_url else model),
+        *server_findings(base_url or (), model, api_key),
+        *extra_findings(),
+    ]
+    if as_json:
+        _print_json(place(), findings)
+    elif sys.stdout.isatty():
+        _print_table(place(), findings)
+    else:
+        _print_lines(findings)
+    raise typer.Exit(0 if core.state == "works" else 1)
+
+
+def _print_json(where: dict[str, str | int], findings: Sequence[Finding]) -> None:
+    import json
+    from dataclasses import asdict
+
+    found = [asdict(finding) for finding in findings]
+    print(json.dumps({**where, "findings": found}, ensure_ascii=False, indent=2))
+
+
+def _print_lines(findings: Sequence[Finding]) -> None:
+    from distrivote.report.text import visible
+
+    print("kind\tname\tstate\tdetail\tfix")
+    for each in findings:
+        print("\t".join(map(visible, (each.kind, each.name, each.state, each.detail, each.fix or ""))))
+
+
+def _print_table(where: dict[str, str | int], findings: Sequence[Finding]) -> None:
+    from rich.text import Text
+
+    from distrivote.report.columns import Column, lines_of
+    from distrivote.report.palette import CHECK, CROSS, palette
+    from distrivote.report.text import visible
+
+    colours, screen = palette(), open_console(sys.stdout)
+    marks = {
+        "works": (CHECK, colours.right),
+        "missing": ("–", colours.quiet),
+        "fails": (CROSS, colours.wrong),
+    }
+    heading = (
+        f"distrivote {where['distrivote']} · Python {where['python']} · {where['system']}"
+        f" · {where['n_processors']} processors"
+    )
+    screen.print(Text(heading, style="dim"), overflow="ellipsis", no_wrap=True)
+    for kind in ("core", "engine", "server", "extra"):
+        shown = [finding for finding in findings if finding.kind == kind]
+        if not shown:
+            continue
+        states = [Text(f"{marks[each.state][0]} {each.state}", marks[each.state][1]) for each in shown]
+        told = [_told(each) for each in shown]
+        columns = [
+            Column(kind, [Text(visible(each.name)) for each in shown], must=True),
+            Column("", states, must=True),
+            Column("", told, most=120, least=24, must=True),
+        ]
+        screen.print()
+        for line in lines_of(columns, screen.width):
+            screen.print(line)
+    for finding in findings:
+        if finding.state == "fails":  # what is cut off in the table is said in full where it matters
+            screen.print()
+            screen.print(Text(f"  {visible(finding.detail)}"))
+            screen.print(Text(f"  {finding.fix}"))
+    screen.print()
+
+
+def _told(finding: Finding) -> Text:
+    """Return what helps, then what was found: the end may be cut off."""
+    from rich.text import Text
+
+    from distrivote.report.text import visible
+
+    detail = Text(visible(finding.detail), style="dim")
+    helps = finding.fix if finding.state != "fails" else None
+    return Text.assemble(helps, "  ", detail) if helps else detail

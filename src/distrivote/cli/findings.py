@@ -1,0 +1,197 @@
+"""What `distrivote doctor` looks at: the voting core, the engines, the extras.
+
+Packages are looked up by their metadata and not imported, apart from llama.cpp's library, which is small,
+and torch, which alone knows whether there is a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+_REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[[^]]*\])?\s*(?P<bound>(?:[<>=!~]=?[^;]*)?);\s*.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]"
+)
+_BOUND = re.compile(r"(>=|==)\s*([\d.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    kind: str
+    """`core`, `engine`, `server` or `extra`."""
+
+    name: str
+    state: str
+    """`works`, `missing` (not installed) or `fails`."""
+
+    detail: str = ""
+    fix: str | None = None
+    """The command or the sentence that helps."""
+
+
+def install_command(extra: str) -> str:
+    return f"pip install 'distrivote[{extra}]'"
+
+
+def version_of(package: str) -> str | None:
+    """Return an installed package's version, None if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def place() -> dict[str, str | int]:
+    """Return what this is running on."""
+    return {
+        "distrivote": version_of("distrivote") or "not installed, run from its folder",
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "n_processors": os.cpu_count() or 1,
+    }
+
+
+def core_finding() -> Finding:
+    """Return whether a vote comes out as it must."""
+    try:
+        from distrivote.voting.vote import vote
+
+        right, wrong = [10.0 + i / 10 for i in range(8)], [5.0 + i / 10 for i in range(12)]
+        tally = vote(["12"] * 8 + ["35"] * 12, right + wrong)
+        found = (tally.answer, tally.majority)
+    except Exception as error:  # whatever it is, it is what the user came to hear
+        return Finding("core", "voting", "fails", f"{type(error).__name__}: {error}", _REINSTALL)
+    if found != ("12", "35"):
+        return Finding("core", "voting", "fails", f"a known vote came out as {found}", _REINSTALL)
+    return Finding("core", "voting", "works", f"NumPy {version_of('numpy')}, pyarrow {version_of('pyarrow')}")
+
+
+_REINSTALL = "pip install --force-reinstall distrivote"
+
+
+def engine_findings(model: str | None = None) -> list[Finding]:
+    """Return which engines can be used; a GGUF model is looked for where one is named."""
+    return [_embedded(model), _openai(), _with_torch("vllm"), _with_torch("transformers")]
+
+
+def _embedded(model: str | None) -> Finding:
+    from distrivote.engines.llama_library import load_library
+    from distrivote.engines.model_files import BUILT_IN, cache_folder, model_file
+    from distrivote.errors import DistrivoteError, MissingPackageError
+
+    try:
+        library = load_library().origin
+    except MissingPackageError:
+        return Finding("engine", "embedded", "missing", "no llama.cpp", install_command("embedded"))
+    except (DistrivoteError, OSError) as error:
+        return Finding("engine", "embedded", "fails", str(error), install_command("embedded"))
+    if model is None or model == BUILT_IN:
+        there = any((cache_folder() / "models").glob(f"{BUILT_IN}*.gguf"))
+        known = f"{BUILT_IN} is there" if there else f"{BUILT_IN} is fetched at first use (93 MB)"
+    elif model.startswith("hf:"):
+        known = f"{model} is fetched at first use"
+    else:
+        try:
+            known = f"{model_file(model)} is there"
+        except DistrivoteError as error:
+            return Finding("engine", "embedded", "fails", str(error), "give --model path.gguf")
+    return Finding("engine", "embedded", "works", f"{library}, {known}")
+
+
+def _openai() -> Finding:
+    if (version := version_of("httpx")) is None:
+        return Finding("engine", "openai", "missing", "no httpx", "pip install httpx")
+    return Finding("engine", "openai", "works", f"httpx {version}; --base-url URL asks a server")
+
+
+def _with_torch(engine: str) -> Finding:
+    version, torch_version = version_of(engine), version_of("torch")
+    if version is None or torch_version is None:
+        absent = engine if version is None else "torch"
+        return Finding("engine", engine, "missing", f"no {absent}", install_command(engine))
+    return Finding("engine", engine, "works", f"{engine} {version}, torch {torch_version}, {_gpu()}")
+
+
+def _gpu() -> str:
+    try:
+        import torch
+
+        if torch.cuda.is_available():
+            return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+        return "Apple's GPU" if torch.backends.mps.is_available() else "no GPU seen"
+    except Exception as error:  # a broken build fails in ways of its own
+        return f"torch does not load ({type(error).__name__})"
+
+
+def server_findings(urls: Sequence[str], model: str | None, api_key: str | None) -> list[Finding]:
+    """Return what each server answers."""
+    from distrivote.confidence.tokens import DEFAULT_K
+    from distrivote.engines.openai_checkup import check_server
+
+    found = []
+    for url in urls:
+        seen = check_server(url, model, api_key)
+        if seen.failure is not None:
+            found.append(Finding("server", seen.url, "fails", seen.failure, "see docs/openai.md"))
+            continue
+        detail = f"{seen.model}, {seen.n_logprobs} of {DEFAULT_K} log-probabilities, SelfStepConf " + (
+            f"by {'its plugin' if seen.ssc_by == 'plugin' else 'continuation'}" if seen.ssc_by else "off"
+        )
+        fix = None if seen.ssc_by else "--no-ssc"
+        if not seen.n_logprobs:
+            fix = "majority voting only: --no-ssc --method sc"
+        found.append(Finding("server", seen.url, "works", detail, fix))
+    return found
+
+
+def extra_findings() -> list[Finding]:
+    """Return which extras have all their packages, by the metadata of the installed distrivote."""
+    extras: dict[str, list[tuple[str, str]]] = {}
+    try:
+        lines = metadata.requires("distrivote") or []
+    except metadata.PackageNotFoundError:
+        return []
+    for line in lines:
+        found = _REQUIREMENT.match(line)
+        if found and found["name"] != "distrivote":  # `all` names the others
+            extras.setdefault(found["extra"], []).append((found["name"], found["bound"]))
+    return [_extra(name, packages) for name, packages in sorted(extras.items())]
+
+
+def _extra(extra: str, packages: Sequence[tuple[str, str]]) -> Finding:
+    versions = {name: version_of(name) for name, _ in packages}
+    detail = ", ".join(f"{name} {version}" for name, version in versions.items())
+    absent = [name for name, version in versions.items() if version is None]
+    if absent:
+        return Finding("extra", extra, "missing", f"no {', '.join(absent)}", install_command(extra))
+    old = [f"{name} {bound}" for name, bound in packages if not fits(versions[name] or "", bound)]
+    if old:
+        detail = f"{detail}; needs {', '.join(old)}"
+        return Finding("extra", extra, "fails", detail, f"pip install -U 'distrivote[{extra}]'")
+    return Finding("extra", extra, "works", detail)
+
+
+def fits(version: str, bounds: str) -> bool:
+    """Say whether a version is one that a requirement allows, by >= and ==, which are all that we use.
+
+    >>> fits("2.10.1", ">=2.9"), fits("5.0", ">=5"), fits("1.0", "==1.1"), fits("4.2", "")
+    (True, True, False, True)
+    """
+    have = _numbers(version)
+    for sign, bound in _BOUND.findall(bounds):
+        want = _numbers(bound)
+        short = have[: len(want)] + (0,) * (len(want) - len(have))
+        if short < want or (sign == "==" and short != want):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
