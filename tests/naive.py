@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distrivote.voting.trust import SEPARATIONS, Trust
+
 Answer = Hashable
 Number = float | Fraction | Decimal
 Split = Callable[[Sequence[float]], list[bool]]
@@ -310,6 +312,7 @@ class Method(NamedTuple):
     split: Split
     reject: bool
     vote: Vote
+    weighed: bool = False
 
 
 class Result(NamedTuple):
@@ -320,6 +323,7 @@ class Result(NamedTuple):
 
 
 METHODS = {
+    "auto": Method(gmm, True, hierarchical, weighed=True),
     "sc": Method(no_split, False, majority),
     "wsc": Method(no_split, False, weighted),
     "bon": Method(no_split, False, best_of_n),
@@ -352,6 +356,41 @@ VARIANTS = {
     "borda:p=1": Method(no_split, False, partial(borda, p=1)),
 }
 """Names with parameters."""
+
+
+def evidence(answers: Sequence[Answer], confidences: Sequence[float]) -> dict[Answer, tuple[float, float]]:
+    """Return, by answer, how far its mean lies above the others', and 1 / the variance of that."""
+    groups: dict[Answer, list[float]] = {}
+    for answer, confidence in zip(answers, confidences, strict=True):
+        groups.setdefault(answer, []).append(math.log(confidence))
+    everybody = [value for values in groups.values() for value in values]
+    n, mean = len(everybody), math.fsum(everybody) / len(everybody)
+    total = math.fsum((value - mean) ** 2 for value in everybody) / n
+    if len(groups) == 1 or total < 1e-24:
+        return dict.fromkeys(groups, (0.0, 0.0))
+    within = math.fsum(
+        (value - math.fsum(values) / len(values)) ** 2 for values in groups.values() for value in values
+    )
+    sd = math.sqrt((within + 4 * total) / (n - len(groups) + 4))
+    means = {answer: math.fsum(values) / len(values) / sd for answer, values in groups.items()}
+    variances = {answer: 0.6**2 + 1 / len(values) for answer, values in groups.items()}
+    found = {}
+    for answer in groups:
+        others = [other for other in groups if other != answer]
+        weight = math.fsum(1 / variances[other] for other in others)
+        elsewhere = math.fsum(means[other] / variances[other] for other in others) / weight
+        found[answer] = (means[answer] - elsewhere, 1 / (variances[answer] + 1 / weight))
+    return found
+
+
+def log_odds(answers: Sequence[Answer], confidences: Sequence[float]) -> dict[Answer, float]:
+    """Return the log-odds of each answer, up to a constant, by the belief that ships."""
+    beliefs = list(zip(SEPARATIONS.tolist(), Trust().weights, strict=True))
+    odds = {}
+    for answer, (gap, precision) in evidence(answers, confidences).items():
+        ratio = math.fsum(weight * math.exp(precision * (d * gap - d * d / 2)) for d, weight in beliefs)
+        odds[answer] = 1.25 * math.log(list(answers).count(answer)) + math.log(ratio)
+    return odds
 
 
 def select(items: Sequence, keep: Sequence[bool]) -> list:
@@ -398,5 +437,10 @@ def vote(answers: Sequence[Answer | None], confidences: Sequence[float] | None, 
         return Result(None, {}, None, 0)
     kept_answers, kept_confidences, rejected = final_pool(answers, confidences, method)
     winner, scores = method.vote(kept_answers, kept_confidences)
+    popular, counts = majority(answers, confidences)
+    if method.weighed and popular != winner:
+        odds = log_odds(answers, confidences)
+        if odds[winner] - odds[popular] <= 1e-9:
+            winner, scores, rejected, kept_answers = popular, counts, None, answers
     every = {answer: float(scores.get(answer, 0)) for answer in answers}
     return Result(winner, every, rejected, len(kept_answers))

@@ -9,6 +9,7 @@ from distrivote.voting.methods import METHODS, parse_method
 from distrivote.voting.pipeline import Pipeline
 
 NAMES = [
+    "auto",
     "sc",
     "wsc",
     "bon",
@@ -31,7 +32,7 @@ NAMES = [
 ]
 
 
-def test_known_names_are_those_of_the_paper():
+def test_known_names_are_those_of_the_paper_and_auto():
     assert sorted(METHODS) == sorted(NAMES)
 
 

@@ -136,6 +136,19 @@ class Split(NamedTuple):
     sds: tuple[float, float] | None = None
 
 
+class Weighing(NamedTuple):
+    """How `auto` weighed confidence against votes."""
+
+    answer: Answer
+    """What DistriVoting says."""
+
+    odds: float
+    """Of that answer against the majority's; above 1, confidence was trusted. NaN if they agree."""
+
+    gap: float
+    """How much surer its trajectories are than the others, in standard deviations of one answer's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What one method made of one ballot."""
@@ -172,6 +185,15 @@ class Tally:
     intervals_won: tuple[int, int] | None = None
     """In how many intervals of the final hierarchical vote the answer won, and how many voted."""
 
+    weighing: Weighing | None = None
+    """How far confidence was trusted; for `auto` only."""
+
+    probabilities: dict[Answer, float] = field(default_factory=dict)
+    """How probable each answer is, in the order of the scores. They leave room for answers nobody gave."""
+
+    calibrated: bool = True
+    """Whether the probabilities were fitted on pools of this size."""
+
     notes: tuple[str, ...] = ()
     """What a careful reader should know: a small pool, hardly two humps."""
 
@@ -183,6 +205,11 @@ class Tally:
         """The winner's share of the score; not a probability."""
         total = sum(self.scores.values())
         return self.scores[self.answer] / total if self.answer is not None and total else 0.0
+
+    @property
+    def probability(self) -> float:
+        """How probable it is that the answer is right, by the calibration; 0 without an answer."""
+        return self.probabilities[self.answer] if self.answer is not None else 0.0
 
     @property
     def n_cast(self) -> int:
@@ -215,3 +242,6 @@ class Outcome(NamedTuple):
 
     separation: npt.NDArray[np.float64]
     """How many standard deviations lie between the means of the whole pool's two Gaussians; NaN without."""
+
+    probability: npt.NDArray[np.float64]
+    """How probable the winner is; NaN without a calibration, 0 without an answer."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from distrivote.voting.ballot import Split, Tally
+import math
+
+from distrivote.voting.ballot import Split, Tally, Weighing
 
 
 def explain(tally: Tally) -> str:
@@ -10,10 +12,14 @@ def explain(tally: Tally) -> str:
     if tally.answer is None:
         return "No trajectory gave an answer, so there is nothing to vote on."
     lines = [_result(tally)]
-    if tally.first_split is not None:
+    weighing = tally.weighing
+    if tally.first_split is not None and not (weighing is not None and weighing.odds <= 1):
         lines.append(_split(tally, tally.first_split))
         lines.extend(_rejection(tally))
     lines.append(_vote(tally))
+    if weighing is not None and weighing.answer != tally.majority:
+        lines.append(_weighing(tally, weighing))
+    lines.append(_probability(tally))
     lines.extend(f"Note: {note}" for note in tally.notes)
     return "\n".join(lines)
 
@@ -34,12 +40,12 @@ def _split(tally: Tally, split: Split) -> str:
     if not split.n_negative:
         return f"{cast}: the confidences could not be told apart, so all are kept."
     line = (
-        f"{cast}, cut at confidence {split.cut:.4g}: {split.n_positive} likely right are kept,"
+        f"{cast}, cut at confidence {_told(split.cut, split)}: {split.n_positive} likely right are kept,"
         f" {split.n_negative} likely wrong are set aside."
     )
     if split.means is not None and split.sds is not None and split.weights is not None:
         wrong, right = (
-            f"{weight:.0%} around {mean:.4g} ± {sd:.2g}"
+            f"{weight:.0%} around {_told(mean, split)} ± {sd:.2g}"
             for weight, mean, sd in zip(split.weights, split.means, split.sds, strict=True)
         )
         line += f"\nThe two Gaussians: likely wrong {wrong}, likely right {right}."
@@ -58,7 +64,7 @@ def _rejection(tally: Tally) -> list[str]:
     split = tally.split
     if split.n_negative:
         line += (
-            f" The other {split.n_positive + split.n_negative} are cut again, at {split.cut:.4g}:"
+            f" The other {split.n_positive + split.n_negative} are cut again, at {_told(split.cut, split)}:"
             f" {split.n_positive} kept."
         )
     else:
@@ -74,6 +80,41 @@ def _vote(tally: Tally) -> str:
     return (
         f"{supporters} are for {tally.answer}, which wins {won} of {_count(total, 'interval')} of confidence."
     )
+
+
+def _weighing(tally: Tally, weighing: Weighing) -> str:
+    surer = f"its {_count(tally.votes[weighing.answer], 'vote')} are {weighing.gap:.1f} standard deviations"
+    rival = f"the {_count(tally.votes[tally.majority], 'vote')} for {tally.majority}"
+    if weighing.odds > 1:
+        return (
+            f"Confidence was trusted: {surer} surer than the rest, which outweighs {rival}"
+            f" ({_odds(weighing.odds)})."
+        )
+    return (
+        f"Confidence was not trusted: it speaks for {weighing.answer}, but {surer} surer than the rest,"
+        f" which does not outweigh {rival} ({_odds(1 / weighing.odds)})."
+    )
+
+
+def _probability(tally: Tally) -> str:
+    line = f"The probability that {tally.answer} is right is {tally.probability:.0%}"
+    if tally.calibrated:
+        return line + "."
+    return f"{line}, which was not fitted on pools of {_count(tally.n_cast, 'answer')}."
+
+
+def _odds(odds: float) -> str:
+    return "odds over 1,000 to 1" if odds > 1000 else f"odds {odds:.2g} to 1"
+
+
+def _told(confidence: float, split: Split) -> str:
+    """Return a confidence in four digits, or in as many as tell the cut from the two means."""
+    digits = 4
+    if split.means is not None and split.cut:
+        gap = min((abs(mean - split.cut) for mean in split.means if mean != split.cut), default=math.nan)
+        if math.isfinite(gap):
+            digits = max(digits, math.floor(math.log10(abs(split.cut))) - math.floor(math.log10(gap)) + 1)
+    return f"{confidence:.{min(digits, 15)}g}"
 
 
 def _count(n: int, noun: str) -> str:

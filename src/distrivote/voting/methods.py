@@ -2,7 +2,7 @@
 
 A name is VOTE, VOTE-FILTER or VOTE-FILTER-reject; `dis-FILTER` is short for `hier-FILTER-reject`. The
 filter `top` takes its percentage in the name (`top50`) or as a parameter. Parameters follow a colon:
-`wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`.
+`wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. `auto` is `dis-gmm` with trust.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.voting.filters import Filter, GmmFilter, KMeansFilter, MeanShiftFilter, TopFilter
 from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.trust import Trust
 from distrivote.voting.votes import (
     BestOfN,
     BordaVote,
@@ -38,6 +39,7 @@ METHODS: dict[str, str] = {
     "wsc-meanshift": "weighted vote of the upper mean-shift clusters",
     "dis-top50": "DistriVoting with the more confident half",
     "dis-gmm": "DistriVoting: two Gaussians, rejection, hierarchical vote (the paper's)",
+    "auto": "DistriVoting where confidence is to be trusted, else majority voting (ours)",
     "dis-kmeans": "DistriVoting with two means",
     "dis-meanshift": "DistriVoting with mean-shift",
     "hier-top50": "hierarchical vote of the more confident half",
@@ -72,7 +74,8 @@ def parse_method(name: str) -> Pipeline:
     HierarchicalVote(intervals=5)
     """
     base, colon, settings = name.strip().partition(":")
-    words = base.split("-")
+    trusting = base == "auto"
+    words = ["dis", "gmm"] if trusting else base.split("-")
     if words[:2] == ["mob", "poly"]:
         words[:2] = ["mob-poly"]
     reject = words[0] == "dis"
@@ -98,7 +101,7 @@ def parse_method(name: str) -> Pipeline:
     filter: Filter | None = None
     if filter_type is not None:
         filter = filter_type(**_belonging(values, filter_type))
-    return Pipeline(vote, filter, reject)
+    return Pipeline(vote, filter, reject, Trust() if trusting else None)
 
 
 def _belonging(values: dict[str, Any], part: type[Any]) -> dict[str, Any]:

@@ -7,6 +7,9 @@ rejected answer.
 DistriVoting is `Pipeline(HierarchicalVote(), GmmFilter(), reject=True)`: the likely right half elects
 A_pos, the likely wrong half A_neg by negated confidences; if they differ, every trajectory with A_neg
 leaves the pool, the rest is split again, and its likely right half decides (section 5 of the method).
+
+`auto` is DistriVoting with `trust`, ours and not the paper's: where DistriVoting and the majority differ,
+the evidence of the confidences is weighed against the votes, and the majority decides where it weighs less.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.voting.filters import Filter
+from distrivote.voting.kernels.evidence import Evidence, evidence_of
 from distrivote.voting.kernels.pools import (
     BoolArray,
     FloatArray,
@@ -26,7 +30,12 @@ from distrivote.voting.kernels.pools import (
     ranked_confidences,
 )
 from distrivote.voting.kernels.splits import Splits, copy_of, copy_rows, put_rows
-from distrivote.voting.votes import Count, HierarchicalVote, Vote
+from distrivote.voting.probability import Calibration
+from distrivote.voting.trust import Trust
+from distrivote.voting.votes import Count, HierarchicalVote, MajorityVote, Vote
+
+EVEN = 1e-9
+"""Log-odds up to this are even, but for rounding: the majority's answer stays."""
 
 
 class Electorate:
@@ -37,6 +46,27 @@ class Electorate:
         self._splits: dict[Filter, Splits] = {}
         self._splits_without: dict[Filter, list[tuple[IntArray, Splits]]] = {}
         self._counts: dict[tuple[Vote, Filter | None, bool], Count] = {}
+        self._probabilities: dict[tuple[Calibration, Trust], FloatArray] = {}
+
+    @cached_property
+    def measured(self) -> Electorate:
+        """The same with equal confidences in pools where one is missing: those say nothing there."""
+        lacking = np.isnan(self.pools.confidences).any(axis=1, keepdims=True)
+        if not lacking.any():
+            return self
+        confidences = np.where(lacking, 1.0, self.pools.confidences)
+        return Electorate(self.pools._replace(confidences=confidences))
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return evidence_of(self.measured.pools)
+
+    def probabilities(self, calibration: Calibration, trust: Trust) -> FloatArray:
+        """Return (n_pools, n_answers) how probable each answer is."""
+        key = (calibration, trust)
+        if key not in self._probabilities:
+            self._probabilities[key] = calibration.of(self._evidence, trust)
+        return self._probabilities[key]
 
     @cached_property
     def _ranked(self) -> tuple[FloatArray, IntArray]:
@@ -107,6 +137,12 @@ class Decision(NamedTuple):
     splits: Splits | None
     """The splits that the final votes stand on; None without a filter."""
 
+    unweighed: IntArray | None = None
+    """(n_pools,) What DistriVoting elected before its answer was weighed; None without trust."""
+
+    preferences: FloatArray | None = None
+    """(n_pools,) The log-odds of that answer against the majority's, NaN where they agree."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -122,8 +158,13 @@ class Pipeline:
     reject: bool = False
     """Drop the answer that the negative side elects, if the positive side elects another."""
 
+    trust: Trust | None = None
+    """Believe the majority instead where the evidence of the confidences does not outweigh its votes."""
+
     @property
     def name(self) -> str:
+        if self.trust is not None:
+            return "auto" + self._settings()
         distri = self.reject and isinstance(self.vote, HierarchicalVote)
         parts = ["dis" if distri else self.vote.name]
         if self.filter is not None:
@@ -146,10 +187,16 @@ class Pipeline:
 
     @property
     def needs_confidence(self) -> bool:
-        return self.filter is not None or self.vote.needs_confidence
+        return self.trust is None and (self.filter is not None or self.vote.needs_confidence)
 
     def decide(self, electorate: Electorate) -> Decision:
         """Vote in every pool of the electorate."""
+        if self.trust is None:
+            return self._decide(electorate)
+        electorate = electorate.measured
+        return _weighed(self._decide(electorate), electorate, self.trust)
+
+    def _decide(self, electorate: Electorate) -> Decision:
         pools = electorate.pools
         nobody = np.full(len(pools.answers), -1, dtype=np.int64)
         if self.filter is None:
@@ -174,3 +221,24 @@ class Pipeline:
             kept[rows] = members
             winners[rows], scores[rows] = self.vote.count(some, members)
         return Decision(winners, scores, kept, negative, rejected, splits)
+
+
+def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decision:
+    """Return the decision with the majority's answer where the confidences do not outweigh its votes."""
+    pools = electorate.pools
+    majority = electorate.count(MajorityVote(), None)
+    preferences = np.full(len(majority.winners), np.nan)
+    rows = np.flatnonzero(decision.winners != majority.winners)
+    if rows.size:
+        evidence = evidence_of(pools.rows(rows))
+        preferences[rows] = trust.preference(evidence, majority.winners[rows], decision.winners[rows])
+    back = preferences <= EVEN
+    scores = np.where(back[:, None], majority.scores, decision.scores)
+    return decision._replace(
+        winners=np.where(back, majority.winners, decision.winners),
+        scores=scores,
+        kept=np.where(back[:, None], pools.answered, decision.kept),
+        rejected=np.where(back, -1, decision.rejected),
+        unweighed=decision.winners,
+        preferences=preferences,
+    )

@@ -6,38 +6,37 @@ All three run the same batched code: what comes in is checked here, once, and go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from distrivote.errors import InputError
-from distrivote.voting.ballot import Answer, Ballot, Outcome, Split, Tally, check_confidences
+from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally, check_confidences
 from distrivote.voting.blocks import Block, blocks_of
-from distrivote.voting.kernels.hierarchy import interval_winners
-from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
-from distrivote.voting.kernels.splits import Splits
+from distrivote.voting.kernels.evidence import evidence_of
+from distrivote.voting.kernels.pools import FloatArray, IntArray, make_pools
 from distrivote.voting.methods import parse_method
-from distrivote.voting.pipeline import Decision, Electorate, Pipeline
-from distrivote.voting.votes import HierarchicalVote, MajorityVote
-
-MIN_POOL = 16
-"""Below this many answers the paper's own gain is gone."""
-
-MIN_SEPARATION = 2.0
-"""Two equal Gaussians closer than two standard deviations make a single hump."""
+from distrivote.voting.pipeline import Electorate, Pipeline
+from distrivote.voting.probability import Calibration
+from distrivote.voting.tallies import separations, tally_of
+from distrivote.voting.trust import Trust, learned, likelihoods
 
 
 def vote(
     answers: Ballot | Iterable[Answer | None],
     confidences: Iterable[float | None] | None = None,
     method: str | Pipeline = "dis-gmm",
+    *,
+    calibration: Calibration | None = None,
 ) -> Tally:
     """Return what a method makes of one pool of answers and confidences.
 
     Args:
         answers: One per trajectory, None for no answer; or a whole `Ballot`.
-        confidences: One per trajectory, higher meaning surer; not needed for `sc`.
+        confidences: One per trajectory, higher meaning surer; not needed for `sc` and `auto`.
         method: A name such as "dis-gmm" or "wsc-top:0.1", or a `Pipeline`.
+        calibration: Where probabilities come from, if not from the one that ships.
 
     >>> result = vote(["42", "41", "42", None, "7"], [15.2, 13.9, 14.8, 9.0, 12.1])
     >>> result.answer
@@ -52,7 +51,7 @@ def vote(
     pipeline = _pipeline(method)
     _require_confidences(ballot.classes, ballot.confidences, [pipeline], "confidence {}".format)
     pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
-    return _tally(ballot, pools, pipeline)
+    return tally_of(ballot, pools, pipeline, calibration or Calibration())
 
 
 def vote_batch(
@@ -65,7 +64,8 @@ def vote_batch(
     Args:
         classes: (n_pools, n_trajectories) integers, -1 for no answer; or one sequence per pool.
         confidences: The same shape; not needed if `sc` is the only method.
-        methods: Names. Work that they share is done once.
+        methods: Names. Work that they share is done once. `auto` takes the pools for the questions of
+            one model, and estimates from all of them how far its confidences are to be trusted.
 
     >>> vote_batch([[0, 1, 0], [1, 1, -1]], [[9.0, 8.0, 9.5], [7.0, 6.0, 5.0]], ["sc", "bon"])
     {'sc': array([0, 1]), 'bon': array([0, 1])}
@@ -77,12 +77,31 @@ def vote_batch(
         flat_confidences, other = _flatten(confidences, "confidences")
         if not np.array_equal(offsets, other):
             raise InputError(_shape_difference(offsets, other))
-    outcomes = elect(_integers(flat_classes), _floats(flat_confidences), offsets, methods)
-    return {name: outcome.winner for name, outcome in outcomes.items()}
+    pools = (_integers(flat_classes), _floats(flat_confidences), offsets)
+    pipelines = {name: _pipeline(name) for name in methods}
+    if any(pipeline.trust is not None for pipeline in pipelines.values()):
+        trust = trust_of(*pools)
+        pipelines = {
+            name: pipeline if pipeline.trust is None else replace(pipeline, trust=trust)
+            for name, pipeline in pipelines.items()
+        }
+    return {name: outcome.winner for name, outcome in _elect(*pools, pipelines).items()}
+
+
+def trust_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Trust:
+    """Return what all pools together, as `elect` takes them, say about the worth of their confidences."""
+    blocks = blocks_of(classes, confidences, offsets)
+    told = [likelihoods(evidence_of(Electorate(block.pools).measured.pools)) for block in blocks]
+    return learned(np.concatenate(told)) if told else Trust()
 
 
 def elect(
-    classes: IntArray, confidences: FloatArray, offsets: IntArray, methods: Iterable[str]
+    classes: IntArray,
+    confidences: FloatArray,
+    offsets: IntArray,
+    methods: Iterable[str],
+    *,
+    calibration: Calibration | None = None,
 ) -> dict[str, Outcome]:
     """Return the outcome of every pool by method, for pools that lie one after the other.
 
@@ -90,10 +109,19 @@ def elect(
         classes: Flat answer classes, any integers from 0, -1 for no answer.
         confidences: Flat, NaN where missing.
         offsets: (n_pools + 1,) Pool i is [offsets[i]:offsets[i + 1]].
-        methods: Names.
+        methods: Names. `auto` judges each pool by itself.
+        calibration: Where probabilities come from; without one they are NaN.
     """
-    pipelines = {name: _pipeline(name) for name in methods}
+    return _elect(classes, confidences, offsets, {name: _pipeline(name) for name in methods}, calibration)
 
+
+def _elect(
+    classes: IntArray,
+    confidences: FloatArray,
+    offsets: IntArray,
+    pipelines: dict[str, Pipeline],
+    calibration: Calibration | None = None,
+) -> dict[str, Outcome]:
     def place(index: int) -> str:
         pool = int(np.searchsorted(offsets, index, side="right")) - 1
         return f"confidence {index - offsets[pool]} of pool {pool}"
@@ -105,7 +133,7 @@ def elect(
     for block in blocks_of(classes, confidences, offsets):
         electorate = Electorate(block.pools)
         for name, pipeline in pipelines.items():
-            _record(outcomes[name], block, electorate, pipeline)
+            _record(outcomes[name], block, electorate, pipeline, calibration)
     return outcomes
 
 
@@ -193,11 +221,21 @@ def _empty_outcome(n: int) -> Outcome:
     def integers() -> IntArray:
         return np.full(n, -1, dtype=np.int64)
 
-    return Outcome(integers(), np.zeros(n), integers(), integers(), integers(), np.full(n, np.nan))
+    nothing = np.full(n, np.nan)
+    return Outcome(integers(), np.zeros(n), integers(), integers(), integers(), nothing, nothing.copy())
 
 
-def _record(outcome: Outcome, block: Block, electorate: Electorate, pipeline: Pipeline) -> None:
+def _record(
+    outcome: Outcome,
+    block: Block,
+    electorate: Electorate,
+    pipeline: Pipeline,
+    calibration: Calibration | None,
+) -> None:
     """Write one method's decisions on a block into the outcome."""
+    everybody = electorate
+    if pipeline.trust is not None:
+        electorate = electorate.measured
     decision = pipeline.decide(electorate)
     each = np.arange(len(decision.winners))
     answered = decision.winners >= 0
@@ -211,96 +249,6 @@ def _record(outcome: Outcome, block: Block, electorate: Electorate, pipeline: Pi
         target[block.which] = np.where(ids >= 0, named, -1)
     if pipeline.filter is not None:
         outcome.separation[block.which] = separations(electorate.splits(pipeline.filter))
-
-
-def separations(splits: Splits) -> FloatArray:
-    """Return how many standard deviations lie between the means (Ashman's D); NaN without a fit."""
-    spread = np.hypot(splits.sds[:, 0], splits.sds[:, 1]) / np.sqrt(2)
-    distances: FloatArray = (splits.means[:, 1] - splits.means[:, 0]) / spread
-    return distances
-
-
-def _tally(ballot: Ballot, pools: Pools, pipeline: Pipeline) -> Tally:
-    electorate = Electorate(pools)
-    decision = pipeline.decide(electorate)
-    majority = MajorityVote().count(pools, pools.answered).winners
-    answered = ballot.classes >= 0
-    kept = decision.kept[0][: len(answered)]
-    exponent = int(pools.exponents[0])
-    values = decision.scores[0]
-    if pipeline.vote.scores_confidence and np.abs(values).max() < np.ldexp(1.0, 1023 - exponent):
-        values = np.ldexp(values, exponent)  # else they stay scaled down: they would not fit a float
-    order = sorted(range(len(ballot.labels)), key=lambda c: (c != decision.winners[0], -values[c]))
-
-    def label(index: int | np.int64) -> Answer | None:
-        return ballot.labels[index] if index >= 0 else None
-
-    def counts(members: npt.NDArray[np.bool_]) -> dict[Answer, int]:
-        n = np.bincount(ballot.classes[members], minlength=len(ballot.labels)).tolist()
-        return {ballot.labels[c]: n[c] for c in order}
-
-    first = electorate.splits(pipeline.filter) if pipeline.filter is not None else None
-    everyone = pools.answered[0]
-    rest = everyone & (pools.answers[0] != decision.rejected[0])
-    return Tally(
-        method=pipeline.name,
-        answer=label(decision.winners[0]),
-        scores={ballot.labels[c]: float(values[c]) for c in order},
-        majority=label(majority[0]),
-        votes=counts(answered),
-        kept_votes=counts(kept),
-        n_unanswered=int(np.count_nonzero(~answered)),
-        split=_split(decision.splits, pools, rest, exponent),
-        first_split=_split(first, pools, everyone, exponent),
-        rejected=label(decision.rejected[0]),
-        negative_answer=label(decision.negative_winners[0]),
-        intervals_won=_intervals_won(pipeline, pools, decision),
-        notes=ballot.notes + _notes(pipeline, int(answered.sum()), first),
-        confidences=ballot.confidences[answered],
-    )
-
-
-def _intervals_won(pipeline: Pipeline, pools: Pools, decision: Decision) -> tuple[int, int] | None:
-    if not isinstance(pipeline.vote, HierarchicalVote):
-        return None
-    elected, _ = interval_winners(pools, decision.kept, pipeline.vote.intervals, negated=False)
-    won = int(np.count_nonzero(elected == decision.winners[0]))
-    return won, int(np.count_nonzero(elected >= 0))
-
-
-def _split(
-    splits: Splits | None, pools: Pools, members: npt.NDArray[np.bool_], exponent: int
-) -> Split | None:
-    if splits is None:
-        return None
-    values = pools.confidences[0][members]
-    n_positive = int(np.count_nonzero(values >= splits.lowest_positive[0]))
-    low, high = float(splits.highest_negative[0]), float(splits.lowest_positive[0])
-    cut = low + (high - low) / 2
-
-    def pair(values: FloatArray, exponent: int) -> tuple[float, float] | None:
-        if np.isnan(values[0]).any():
-            return None
-        low, high = np.ldexp(values[0], exponent).tolist()
-        return low, high
-
-    return Split(
-        float(np.ldexp(cut, exponent)),
-        n_positive,
-        len(values) - n_positive,
-        pair(splits.weights, 0),
-        pair(splits.means, exponent),
-        pair(splits.sds, exponent),
-    )
-
-
-def _notes(pipeline: Pipeline, n_answered: int, first: Splits | None) -> tuple[str, ...]:
-    notes = []
-    if pipeline.filter is not None and 0 < n_answered < MIN_POOL:
-        notes.append(f"Only {n_answered} answers: under {MIN_POOL} a split by confidence is mostly noise.")
-    if first is not None and separations(first)[0] < MIN_SEPARATION:
-        notes.append(
-            "The confidences hardly have two humps, so the split says little"
-            f" (means {separations(first)[0]:.1f} standard deviations apart)."
-        )
-    return tuple(notes)
+    if calibration is not None:
+        probabilities = everybody.probabilities(calibration, pipeline.trust or Trust())
+        outcome.probability[block.which] = np.where(answered, probabilities[each, decision.winners], 0.0)

@@ -77,12 +77,12 @@ def test_equal_confidences_and_equal_votes_go_to_the_answer_seen_first():
     assert tally.scores == {"b": 5, "a": 0}
 
 
-def test_width_that_underflows_makes_one_interval():
+def test_widths_of_the_smallest_floats_do_not_underflow():
     smallest = 5e-324
     tally = hier(["a", "b", "b"], [2 * smallest, smallest, smallest])
-    # One interval: a and b have 2 units each, and a is seen first.
+    # As with 2, 1, 1: a is alone in the highest interval, b in the lowest with a mean of 1.
     assert tally.answer == "a"
-    assert tally.scores == {"a": 2 * smallest, "b": 0}
+    assert tally.scores == {"a": 2 * smallest, "b": smallest}
 
 
 def test_number_of_intervals_can_be_set():

@@ -21,6 +21,7 @@ from distrivote.voting.kernels.pools import (
     first_seen,
     or_infinity,
     signed_scores,
+    sums_by_key,
     winning_answers,
 )
 
@@ -58,8 +59,7 @@ def interval_winners(
     intervals = interval_indices(pools.confidences, members, n_intervals, negated)
     groups = intervals + (np.arange(n) * n_intervals)[:, None]
     weights = pools.confidences * members
-    cells = (groups * k + pools.answers).ravel()
-    sums: FloatArray = np.bincount(cells, weights.ravel(), n * n_intervals * k).astype(np.float64, copy=False)
+    sums = sums_by_key(groups * k + pools.answers, weights, n * n_intervals * k)
     sums = sums.reshape(n * n_intervals, k)
     scores = signed_scores(sums, negated)
 

@@ -19,8 +19,11 @@ BoolArray = npt.NDArray[np.bool_]
 TIE = 1e-12
 """Scores that differ by no more than this share of the best one are equal."""
 
-# Sums of confidences above this could overflow; such pools are scaled by a power of two.
-_HUGE = 2.0**960
+_MANY, _MANY_KEYS = 2**12, 2**18
+
+# Sums of confidences above this could overflow, and differences of those below would lose their digits:
+# such pools are scaled by a power of two.
+_HUGE, _TINY = 2.0**960, 2.0**-900
 
 
 class Pools(NamedTuple):
@@ -39,7 +42,7 @@ class Pools(NamedTuple):
     """All ids are below this, which is at least 1."""
 
     exponents: IntArray
-    """(n_pools,) The confidences are those handed in times 2 ** -exponent: 0 but for huge ones."""
+    """(n_pools,) The confidences are those handed in times 2 ** -exponent: 0 but for huge and tiny ones."""
 
     def rows(self, which: slice | IntArray) -> Pools:
         """Return some of the pools."""
@@ -66,12 +69,36 @@ def make_pools(answers: IntArray, confidences: FloatArray, n_answers: int) -> Po
         confidences = np.where(answered, confidences, 1.0)
     exponents = np.zeros(len(answers), dtype=np.int64)
     if confidences.size and confidences.max() > _HUGE:
-        huge = confidences.max(axis=1) > _HUGE
-        exponents[huge] = 64
-        confidences = np.ldexp(confidences, -exponents[:, None])
-        # A confidence that vanished beside one 10^600 times as large still is one.
-        np.maximum(confidences, np.finfo(np.float64).smallest_subnormal, out=confidences)
+        exponents[confidences.max(axis=1) > _HUGE] = 64
+    exponents[_tiny_rows(confidences, answered)] = -256
+    if exponents.any():
+        scaled = np.ldexp(confidences, -exponents[:, None])
+        for row in np.flatnonzero((scaled < _SMALLEST_NORMAL).any(axis=1)):
+            _keep_order(confidences[row], scaled[row])
+        confidences = np.where(answered, scaled, 1.0)
     return Pools(answers, confidences, answered, max(n_answers, 1), exponents)
+
+
+_SMALLEST_NORMAL = 2.0**-1022
+
+
+def _tiny_rows(confidences: FloatArray, answered: BoolArray) -> IntArray:
+    """Return the rows that hold nothing but tiny confidences."""
+    # A look at one column is enough for nearly all of them.
+    rows = np.flatnonzero((confidences[:, 0] < _TINY) | ~answered[:, 0])
+    if not rows.size:
+        return rows
+    highest = np.where(answered[rows], confidences[rows], 0.0).max(axis=1)
+    tiny: IntArray = rows[(highest > 0.0) & (highest < _TINY)]
+    return tiny
+
+
+def _keep_order(confidences: FloatArray, scaled: FloatArray) -> None:
+    """Keep apart what vanished beside confidences 10^600 times as large: ranks still count there."""
+    gone = scaled < _SMALLEST_NORMAL
+    _, places = np.unique(confidences[gone], return_inverse=True)
+    # Four apart, so that a quantile between two of them lies between them.
+    scaled[gone] = (4.0 * places + 4.0) * np.finfo(np.float64).smallest_subnormal
 
 
 def or_infinity(confidences: FloatArray, members: BoolArray) -> FloatArray:
@@ -92,8 +119,29 @@ def sums_by_answer(pools: Pools, weights: FloatArray) -> FloatArray:
     """Return (n_pools, n_answers) sums of the weights, which are 0 for those who take no part."""
     n, k = len(pools.answers), pools.n_answers
     keys = pools.answers + (np.arange(n) * k)[:, None]
-    sums: FloatArray = np.bincount(keys.ravel(), weights.ravel(), n * k).astype(np.float64, copy=False)
-    return sums.reshape(n, k)
+    return sums_by_key(keys, weights, n * k).reshape(n, k)
+
+
+def sums_by_key(keys: IntArray, weights: FloatArray, n_keys: int) -> FloatArray:
+    """Return the sum of the weights of each key; both are (n_pools, n_columns).
+
+    Adding up n numbers one by one may be wrong by n roundings, which is less than `TIE` up to some
+    thousand: where there are more, as many are added up by themselves at a time.
+    """
+    n_columns = keys.shape[1]
+    if n_columns <= _MANY:
+        return _added(keys, weights, n_keys)
+    sums = np.zeros(n_keys)
+    step = _MANY if n_keys <= _MANY_KEYS else 4 * _MANY
+    for start in range(0, n_columns, step):
+        columns = slice(start, start + step)
+        sums += _added(keys[:, columns], weights[:, columns], n_keys)
+    return sums
+
+
+def _added(keys: IntArray, weights: FloatArray, n_keys: int) -> FloatArray:
+    sums: FloatArray = np.bincount(keys.ravel(), weights.ravel(), n_keys).astype(np.float64, copy=False)
+    return sums
 
 
 ABSENT = -(2.0**1020)

@@ -42,8 +42,11 @@ def borda_scores(pools: Pools, members: BoolArray, power: float, negated: bool) 
 @lru_cache(maxsize=64)
 def _bests_of(m: int, n: int) -> FloatArray:
     """Return, for ranks 0 (nobody) to n, the chance to be the best of m drawn with replacement."""
-    reach = (np.arange(n + 1) / n) ** m
-    return np.concatenate([[0.0], np.diff(reach)])
+    ranks = np.arange(1, n + 1)
+    # (i/n)^m - ((i-1)/n)^m, without taking two large numbers from each other.
+    gains = np.ones(n)
+    gains[1:] = -np.expm1(m * np.log1p(-1.0 / ranks[1:]))
+    return np.concatenate([[0.0], (ranks / n) ** m * gains])
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,105 @@
+"""Several measures of confidence made into one, each weighed by what it is worth, without labels.
+
+    combined(trajectory) = exp(STEP * sum over signals of weight * z)
+
+or the signal itself, if one alone has a weight. z is the logarithm of the signal in standard deviations of
+its question's pool, so that scales don't matter. What a signal is worth is by how many standard deviations
+its right answers seem to be surer, as `trust` estimates it from all questions together, and nothing where
+they seem to be less sure. Weights are those of Fisher's linear discriminant, none below 0: signals that say
+the same share one say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.errors import InputError
+from distrivote.voting.kernels.pools import FloatArray, IntArray
+from distrivote.voting.trust import HOLD, Trust
+from distrivote.voting.vote import trust_of
+
+STEP = 0.1
+"""What one standard deviation is in the logarithm: confidences of models scatter about so much, and two
+Gaussians still fit what comes out."""
+
+_RIDGE = 0.1
+"""Keeps the weights of signals that are nearly the same from running apart: those that are share alike."""
+
+_FLAT = 1e-12
+"""A standard deviation of logarithms below this is rounding: all values are equal."""
+
+
+class Combined(NamedTuple):
+    """One confidence per trajectory, and how it came about."""
+
+    confidences: FloatArray
+    """(n_trajectories,) NaN where no signal has a value."""
+
+    weights: dict[str, float]
+    """Of each signal; they add up to 1, unless all are 0."""
+
+
+def combine(signals: Mapping[str, FloatArray], classes: IntArray, offsets: IntArray) -> Combined:
+    """Return the signals of all pools of one model as one confidence.
+
+    Args:
+        signals: (n_trajectories,) each, by name: positive, higher meaning surer, NaN where missing.
+        classes: (n_trajectories,) -1 for no answer.
+        offsets: (n_pools + 1,) Pool i is [offsets[i]:offsets[i + 1]].
+    """
+    if not signals:
+        raise InputError("there is no signal to vote with: give at least one")
+    names = list(signals)
+    worth = np.array([_worth(values, classes, offsets) for values in signals.values()])
+    standardised = np.stack([_standardised(values, classes, offsets) for values in signals.values()])
+    alike = standardised @ standardised.T / max(int(np.count_nonzero(classes >= 0)), 1)
+    weights = _discriminant(worth, alike)
+    total = float(weights.sum())
+    shares = dict(zip(names, (weights / (total or 1.0)).tolist(), strict=True))
+    if np.count_nonzero(weights) == 1:
+        # As it is: its own humps fit two Gaussians best.
+        return Combined(signals[names[int(weights.argmax())]], shares)
+    spread = float(np.sqrt(weights @ alike @ weights)) or 1.0
+    there = ~np.all([np.isnan(values) for values in signals.values()], axis=0)
+    return Combined(np.where(there, np.exp(STEP * (weights @ standardised) / spread), np.nan), shares)
+
+
+def _discriminant(worth: FloatArray, alike: FloatArray) -> FloatArray:
+    """Return the weights that separate best, of the signals whose weight is not below 0."""
+    chosen = worth > 0
+    weights = np.zeros(len(worth))
+    while chosen.any():
+        inside = np.ix_(chosen, chosen)
+        found = np.linalg.solve(alike[inside] + _RIDGE * np.eye(int(chosen.sum())), worth[chosen])
+        if (found >= 0).all():
+            weights[chosen] = found
+            break
+        chosen[np.flatnonzero(chosen)[found.argmin()]] = False
+    return weights
+
+
+def _worth(values: FloatArray, classes: IntArray, offsets: IntArray) -> float:
+    """Return the separation that the questions themselves speak for, or 0 if that is less."""
+    found = trust_of(classes, values, offsets)
+    if not found.n_questions:
+        return 0.0
+    # What was learned is a mean over the questions and over those that the first belief counts as.
+    more = found.separation - Trust().separation
+    return max(0.0, found.separation + HOLD / found.n_questions * more)
+
+
+def _standardised(values: FloatArray, classes: IntArray, offsets: IntArray) -> FloatArray:
+    """Return the logarithms in standard deviations from their pool's mean; 0 where one is missing."""
+    sizes = np.diff(offsets)
+    which = np.repeat(np.arange(len(sizes)), sizes)
+    there = (classes >= 0) & ~np.isnan(values)
+    logs = np.log(np.where(there, values, 1.0))
+    n = np.maximum(np.bincount(which, there, len(sizes)), 1.0)
+    centred = np.where(there, logs - (np.bincount(which, logs, len(sizes)) / n)[which], 0.0)
+    sds = np.sqrt(np.bincount(which, centred**2, len(sizes)) / n)
+    scale = np.where(sds > _FLAT, sds, np.inf)
+    standardised: FloatArray = centred / scale[which]
+    return standardised

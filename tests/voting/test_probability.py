@@ -1,0 +1,101 @@
+"""How probable an answer is: bounds, monotony, and a fit against scikit-learn's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from sklearn.linear_model import LogisticRegression
+
+import distrivote
+from distrivote.errors import InputError
+from distrivote.voting.kernels.evidence import Evidence
+from distrivote.voting.methods import METHODS
+from distrivote.voting.probability import Calibration, features, fit
+from distrivote.voting.trust import Trust
+from strategies import LAW, Pool, plain_pools
+
+
+def one(counts, gaps, precisions) -> Evidence:
+    return Evidence(*(np.array([values], dtype=np.float64) for values in (counts, gaps, precisions)))
+
+
+def rows(n: int, weights: tuple[float, float, float], seed: int = 0):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0, 2, (n, 2))
+    z = weights[0] + values @ np.array(weights[1:])
+    return values, rng.random(n) < 1 / (1 + np.exp(-z))
+
+
+def fitted(values, right) -> Calibration:
+    return fit(values, right, fewest=8, most=64, source="test")
+
+
+@LAW
+@given(plain_pools)
+def test_probabilities_lie_between_0_and_1_and_leave_the_rest_to_other_answers(pool: Pool):
+    tally = distrivote.vote(*pool)
+    assert all(0 <= value <= 1 for value in tally.probabilities.values())
+    assert math.fsum(tally.probabilities.values()) <= 1 + 1e-9
+    assert tally.probability == tally.probabilities[tally.answer]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_one_and_it_does_not_depend_on_the_method(method):
+    pool = Pool(list("aabbbcd") * 3, [float(v) for v in range(5, 26)])
+    others = distrivote.vote(*pool, method="sc").probabilities
+    assert distrivote.vote(*pool, method=method).probabilities == pytest.approx(others)
+
+
+def test_features_by_hand():
+    found = features(one([3, 1, 0], [0, 0, 0], [0, 0, 0]), Trust())[0]
+    odds = 3**1.25
+    assert found[0].tolist() == pytest.approx([math.log(odds), math.log(3.5 / 1.5)])
+    assert found[1].tolist() == pytest.approx([-math.log(odds), math.log(1.5 / 3.5)])
+
+
+def test_more_votes_and_surer_ones_make_an_answer_more_probable():
+    calibration = Calibration(evidence=1.0, share=0.5)
+    base = calibration.of(one([5, 5], [0, 0], [0.5, 0.5]), Trust())[0, 0]
+    assert calibration.of(one([6, 4], [0, 0], [0.5, 0.5]), Trust())[0, 0] > base
+    assert calibration.of(one([5, 5], [1.5, -1.5], [0.5, 0.5]), Trust())[0, 0] > base
+
+
+def test_fit_is_that_of_scikit_learn():
+    values, right = rows(2000, (-0.5, 1.0, 0.4))
+    found = fitted(values, right)
+    other = LogisticRegression(C=1 / (1e-3 * 2000), tol=1e-10, max_iter=1000).fit(values, right)
+    assert (found.intercept, found.evidence, found.share) == pytest.approx(
+        (other.intercept_[0], *other.coef_[0]), abs=1e-5
+    )
+
+
+def test_weight_that_would_be_negative_is_left_out():
+    found = fitted(*rows(2000, (0.0, 1.0, -1.0)))
+    assert found.share == 0.0
+    assert found.evidence > 0
+
+
+def test_features_that_say_the_opposite_leave_the_base_rate():
+    values, right = rows(2000, (1.0, -1.0, -1.0))
+    found = fitted(values, right)
+    assert (found.evidence, found.share) == (0.0, 0.0)
+    assert found.intercept == pytest.approx(math.log(right.mean() / (1 - right.mean())))
+
+
+def test_perfectly_separable_questions_give_a_finite_fit():
+    values = np.column_stack([np.linspace(-3, 3, 40)] * 2)
+    assert math.isfinite(fitted(values, values[:, 0] > 0).evidence)
+
+
+@pytest.mark.parametrize("right", [np.ones(50, bool), np.zeros(50, bool), np.arange(10) % 2 == 0])
+def test_too_few_or_one_sided_questions_are_refused(right):
+    with pytest.raises(InputError, match="calibration needs"):
+        fitted(np.zeros((len(right), 2)), right)
+
+
+def test_pools_outside_of_the_fit_say_so():
+    assert "not fitted on pools of 3 answers" in distrivote.vote(list("abb"), [1, 2, 3]).explain()
+    assert distrivote.vote(list("abb") * 4, [1, 2, 3] * 4).calibrated

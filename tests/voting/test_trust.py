@@ -1,0 +1,125 @@
+"""`auto`: how far confidence is believed, in one question and over a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import distrivote
+from distrivote.evaluation.simulate import Simulation, draw
+from distrivote.voting.kernels.evidence import Evidence
+from distrivote.voting.methods import parse_method
+from distrivote.voting.trust import SEPARATIONS, VOTES, Trust, learned, likelihoods
+from distrivote.voting.vote import trust_of
+from strategies import LAW, Pool, plain_pools
+
+
+def one(counts, gaps, precisions) -> Evidence:
+    return Evidence(*(np.array([values], dtype=np.float64) for values in (counts, gaps, precisions)))
+
+
+def test_shipped_belief_is_a_probability():
+    assert math.fsum(Trust().weights) == pytest.approx(1)
+    assert min(Trust().weights) > 0
+    assert len(Trust().weights) == len(SEPARATIONS)
+
+
+def test_log_odds_by_hand():
+    belief = tuple(1.0 if d == 2.0 else 0.0 for d in SEPARATIONS)
+    odds = Trust(belief).log_odds(one([3, 6], [1.5, -1.5], [0.5, 0.5]))[0]
+    assert odds == pytest.approx(
+        [VOTES * math.log(3) + 0.5 * (2 * 1.5 - 2), VOTES * math.log(6) + 0.5 * (2 * -1.5 - 2)]
+    )
+
+
+def test_without_evidence_the_majority_is_preferred():
+    evidence = one([3, 6], [0, 0], [0, 0])
+    preference = Trust().preference(evidence, np.array([1]), np.array([0]))
+    assert preference == pytest.approx([VOTES * math.log(3 / 6)])
+
+
+@LAW
+@given(plain_pools)
+def test_auto_answers_what_majority_or_distrivoting_says(pool: Pool):
+    auto, dis, majority = (
+        distrivote.vote(pool.answers, pool.confidences, method=method) for method in ("auto", "dis-gmm", "sc")
+    )
+    assert auto.answer in (dis.answer, majority.answer)
+    assert auto.weighing.answer == dis.answer
+    assert (auto.answer == dis.answer) or auto.weighing.odds <= 1
+
+
+@LAW
+@given(plain_pools)
+def test_single_votes_and_elections_agree(pool: Pool):
+    labels = sorted({answer for answer in pool.answers if answer is not None})
+    classes = np.array([-1 if answer is None else labels.index(answer) for answer in pool.answers])
+    ends = np.array([0, len(classes)])
+    outcome = distrivote.elect(classes, np.array(pool.confidences), ends, ["auto"])["auto"]
+    assert labels[outcome.winner[0]] == distrivote.vote(*pool, method="auto").answer
+
+
+def test_equal_confidences_leave_it_to_the_majority():
+    assert distrivote.vote(list("abb"), [5.0] * 3, method="auto").answer == "b"
+
+
+@pytest.mark.parametrize("confidences", [None, [9.0, None, 1.0, 1.0]])
+def test_missing_confidences_leave_it_to_the_majority(confidences):
+    tally = distrivote.vote(["a", "b", "b", "b"], confidences, method="auto")
+    assert tally.answer == "b"
+    assert any("missing" in note for note in tally.notes)
+
+
+def test_far_surer_minority_is_believed_and_the_reason_is_said():
+    tally = distrivote.vote(["a"] * 8 + ["b"] * 12, [9.0, 9.2] * 4 + [3.0, 3.1, 2.9] * 4, method="auto")
+    assert tally.answer == "a"
+    assert "Confidence was trusted" in tally.explain()
+
+
+def test_slightly_surer_minority_is_not_believed_and_the_reason_is_said():
+    confidences = np.random.default_rng(0).normal(15, 1, 30)
+    tally = distrivote.vote(list("aabbbc") * 5, confidences, method="auto")
+    assert (tally.answer, tally.weighing.answer) == ("b", "a")
+    assert "Confidence was not trusted" in tally.explain()
+
+
+def pools_with(separation: float, n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    simulation = Simulation(separation=separation, confidently_wrong=0.0, unanswered=0.0, hard_unanswered=0.0)
+    drawn = draw(simulation, n, 64, np.random.default_rng(7))
+    return drawn.classes.ravel(), drawn.confidences.ravel(), np.arange(n + 1) * 64
+
+
+@pytest.mark.parametrize(("separation", "low", "high"), [(-1.0, -1.5, -0.3), (0.0, -0.3, 0.4), (2.0, 1.2, 3)])
+def test_separation_of_a_run_is_learned_without_labels(separation, low, high):
+    trust = trust_of(*pools_with(separation))
+    assert low < trust.separation < high
+    assert trust.n_questions > 150
+
+
+def test_questions_learned_one_by_one_are_remembered():
+    told = likelihoods(one([3, 2], [2.0, -2.0], [0.5, 0.5]))
+    trust = learned(told, learned(told))
+    assert trust.n_questions == 2
+    near = SEPARATIONS.tolist().index(2.0)
+    assert trust.weights[near] > learned(told).weights[near] > Trust().weights[near]
+
+
+def test_question_where_all_agree_is_not_counted():
+    assert learned(likelihoods(one([3, 0], [0, 0], [0, 0]))) == Trust()
+
+
+def test_batch_of_a_misleading_model_is_left_to_the_majority():
+    classes, confidences, _ = pools_with(-1.0)
+    shape = (200, 64)
+    winners = distrivote.vote_batch(classes.reshape(shape), confidences.reshape(shape), ["auto", "sc"])
+    assert np.mean(winners["auto"] == winners["sc"]) > 0.98
+
+
+def test_name_stands_for_distrivoting_with_trust():
+    pipeline = parse_method("auto")
+    assert replace(pipeline, trust=None) == parse_method("dis-gmm")
+    assert parse_method("auto:intervals=5").name == "auto:intervals=5"
