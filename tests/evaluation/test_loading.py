@@ -149,3 +149,18 @@ def test_steps_are_also_counted_by_empty_lines_where_texts_are_stored(tmp_path: 
     counted = load_pool_sets([run], reads=("lengths",)).pool_sets[0].pools[0].n_paragraphs
     assert counted is not None
     assert counted.tolist() == [3, 1]
+
+
+def test_seconds_are_read_where_a_run_has_them(tmp_path: Path) -> None:
+    timed = write_run(
+        tmp_path / "timed",
+        [
+            row("q1", 0, "7", "4", confidence=1.0, seconds=1.5),
+            row("q1", 1, "4", "4", confidence=2.0),
+        ],
+    )
+    untimed = write_run(tmp_path / "untimed", [row("q1", 0, "7", "4", confidence=1.0)])
+    with_times, without = load_pool_sets([timed, untimed], reads=("lengths",)).pool_sets
+    assert with_times.pools[0].seconds is not None
+    np.testing.assert_array_equal(with_times.pools[0].seconds, [1.5, np.nan])
+    assert without.pools[0].seconds is None

@@ -39,3 +39,37 @@ def test_a_second_plain_run_stands_for_itself() -> None:
     studies, notes = studies_of([pool_set(QUESTION), pool_set(QUESTION)])
     assert [study.model for study in studies] == ["model", "model (model-made)"]
     assert "both plain runs" in notes[0]
+
+
+def test_sets_at_different_temperatures_are_studies_of_their_own() -> None:
+    sets = [
+        pool_set(QUESTION, temperature=0.6),
+        pool_set(QUESTION, ssc=True, temperature=0.6),
+        pool_set(QUESTION, temperature=0.0),
+        pool_set(QUESTION, ssc=True),
+        pool_set(QUESTION, model="other", temperature=0.0),
+    ]
+    studies, notes = studies_of(sets)
+    assert [(study.model, study.temperature) for study in studies] == [
+        ("model at temperature 0.6", 0.6),
+        ("model at temperature 0", 0.0),
+        ("model at unknown temperature", None),
+        ("other", 0.0),
+    ]
+    assert [(study.benches[0].basic, study.benches[0].ssc) for study in studies] == [
+        (0, 1),
+        (2, None),
+        (None, 3),
+        (4, None),
+    ]
+    assert not notes
+
+
+def test_benchmarks_may_differ_in_temperature() -> None:
+    (study,), _ = studies_of(
+        [
+            pool_set(QUESTION, benchmark="x", temperature=0.6),
+            pool_set(QUESTION, benchmark="y", temperature=0.7),
+        ]
+    )
+    assert (study.model, study.temperature, len(study.benches)) == ("model", None, 2)

@@ -118,8 +118,8 @@ def test_the_result_lies_nowhere_below_the_bound() -> None:
     assert all(names == set(row) for row in result.tables[0].rows)
     assert {row["series"] for row in result.charts[0].rows} == {
         "lower bound",
-        "simulated, 1 wrong answer",
-        *(f"simulated, {n} wrong answers" for n in (2, 3, 8)),
+        "1 wrong answer",
+        *(f"{n} wrong answers" for n in (2, 3, 8)),
     }
     assert any("does not prove" in note for note in result.notes)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from rich.cells import cell_len
 
@@ -53,3 +55,17 @@ def test_what_a_run_wrote_is_only_text() -> None:
 
 def test_a_table_without_rows_says_so() -> None:
     assert "no rows" in shown(result_table(Table("t", "Nothing", (Column("a", "a"),), ()), 80), 80)
+
+
+def test_a_long_title_goes_on_in_a_second_line() -> None:
+    words = "A title that is much longer than one line of a narrow terminal, with all its words"
+    table = dataclasses.replace(main_table(), title=words)
+    lines = shown(result_table(table, 60), 60).splitlines()
+    assert " ".join(" ".join(lines[:2]).split()) == words
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    table = Table(
+        "t", "Times", (Column("q", "Run"), Column("s", "Seconds", "number")), ({"q": None, "s": None},)
+    )
+    assert shown(result_table(table, 60), 60).splitlines()[2].strip() == "–"

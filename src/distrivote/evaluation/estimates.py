@@ -73,7 +73,7 @@ class Comparison(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _resamples(seed: int, benchmark: str, n: int) -> Floats:
+def resamples(seed: int, benchmark: str, n: int) -> Floats:
     """Return (N_RESAMPLES, n) how often each question is drawn, the same in all calls."""
     rng = generator(seed, "bootstrap", benchmark)
     return rng.multinomial(n, np.full(n, 1.0 / n), size=N_RESAMPLES).astype(np.float64)
@@ -86,7 +86,7 @@ def _interval(strata: Sequence[tuple[str, Floats]], seed: int) -> tuple[float, f
     totals, counts = np.zeros(N_RESAMPLES), np.zeros(N_RESAMPLES)
     for benchmark, values in strata:
         there = ~np.isnan(values)
-        drawn = _resamples(seed, benchmark, len(values))
+        drawn = resamples(seed, benchmark, len(values))
         # einsum, unlike a matrix product, adds in the same order on any number of threads.
         totals += np.einsum("bq,q->b", drawn, np.where(there, values, 0.0))
         counts += np.einsum("bq,q->b", drawn, there.astype(np.float64))

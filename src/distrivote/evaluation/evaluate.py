@@ -141,7 +141,8 @@ def _source(each: PoolSet) -> Row:
 def _notes(sets: Sequence[PoolSet], budget: int | None, chosen: int) -> list[str]:
     notes = []
     if budget is None and chosen < BUDGET:
-        notes.append(f"the budget is {chosen}, not {BUDGET}: a question has no more trajectories")
+        fewest = min(sets, key=lambda each: each.smallest).name
+        notes.append(f"the budget is {chosen}, not {BUDGET}: a question of {fewest} has no more trajectories")
     whole = [each.name for each in sets if all(pool.n_trajectories == chosen for pool in each.pools)]
     if whole:
         notes.append(

@@ -16,11 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from distrivote.errors import InputError
-from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet, Trace
+from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
+from distrivote.evaluation.mixing import by_length, by_mix
+from distrivote.evaluation.pools import Floats, Ints, Pool, PoolSet, Trace
 from distrivote.store.manifest import Manifest
 from distrivote.store.questions import QuestionCameBack, Questions, hold_questions, stream_questions
 from distrivote.store.runs import Run
 from distrivote.store.schema import MEASURES
+from distrivote.store.signals import (
+    AUTO,
+    LENGTH,
+    LENGTH_COLUMN,
+    mixed_questions,
+    weight_words,
+    with_signal,
+)
 from distrivote.store.tables import Columns, is_run, open_table
 from distrivote.store.truth import same_answer
 
@@ -28,7 +38,8 @@ DEFAULT_MEASURE = "answer-step"
 READS = ("measures", "lengths", "traces", "top-mass")
 """What an experiment may need beyond answers and confidences."""
 
-_UNKNOWN = -1
+_MOST_TRACES = 16
+"""Trajectories of a question whose steps are read: one of them with reflections is enough."""
 
 
 class Loaded(NamedTuple):
@@ -43,6 +54,7 @@ def load_pool_sets(
     *,
     columns: Columns | None = None,
     measure: str = DEFAULT_MEASURE,
+    signal: str | None = None,
     reads: Collection[str] = ("measures", "lengths"),
 ) -> Loaded:
     """Read runs, and tables as `distrivote vote` reads them.
@@ -51,8 +63,10 @@ def load_pool_sets(
         paths: Folders of runs, or files of sampled answers.
         columns: What the columns of files are called; with `by`, each of its values is a model.
         measure: Which confidence of runs is voted with.
+        signal: What is voted with instead, in runs and files: a measure, `length`, a column, or `auto` for a
+            mix of all that there are.
         reads: What else is needed, of `READS`: `measures` for all confidences, `lengths` for steps and
-            tokens, `traces` for the steps of each question's first trajectory, `top-mass` for the
+            tokens, `traces` for the steps of each question's first trajectories, `top-mass` for the
             probability of the k most probable tokens.
 
     Raises:
@@ -64,9 +78,9 @@ def load_pool_sets(
     notes: list[str] = []
     for path in paths:
         if is_run(path):
-            found = [_of_run(Run.open(path), measure, reads, notes)]
+            found = [_of_run_by(Run.open(path), measure, signal, reads, notes)]
         else:
-            found = list(_of_table(path, columns or Columns(), notes))
+            found = list(_of_table(path, columns or Columns(), signal, notes))
         for one in found:
             if one.pools:
                 sets.append(one)
@@ -93,13 +107,33 @@ def _distinct(sets: Sequence[PoolSet]) -> tuple[PoolSet, ...]:
 # Runs
 
 
+def _of_run_by(
+    run: Run, measure: str, signal: str | None, reads: Collection[str], notes: list[str]
+) -> PoolSet:
+    """Return the set of a run that votes with a signal."""
+    if signal is None:
+        return _of_run(run, measure, reads, notes)
+    own = {column: name for name, column in reversed(MEASURES.items())}
+    signal = own.get(signal, signal)
+    if signal in MEASURES:
+        return _of_run(run, signal, reads, notes)
+    if signal not in (AUTO, LENGTH, LENGTH_COLUMN):
+        raise InputError(f"unknown signal {signal!r}: give one of {', '.join(MEASURES)}, {LENGTH} or {AUTO}")
+    found = _of_run(run, measure, {*reads, "measures"}, notes)
+    if signal != AUTO:
+        return by_length(found)
+    mixed, weights = by_mix(found)
+    notes.append(f"{found.name} votes with a mix of signals: {weight_words(weights)}")
+    return mixed
+
+
 def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
     name = run.path.resolve().name
     wanted = ["question_id", "answer_class", "correct", "k", "n_tokens", MEASURES[measure]]
     if "measures" in reads:
         wanted += [column for column in MEASURES.values() if column not in wanted]
     if "lengths" in reads:
-        wanted += ["step_ends", "unfinished", "reflections", "text"]
+        wanted += ["step_ends", "reflections", "text", "seconds"]
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
     arrays = _run_arrays(table, measure, reads)
@@ -109,10 +143,10 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
         span = slice(start, end)
         question = table["question_id"][start].as_py()
         _check_k(name, question, arrays["k"][span])
-        pool = _pool(question, {key: values[span] for key, values in arrays.items()})
+        pool = known_pool(question, {key: values[span] for key, values in arrays.items()})
         n_unknown += pool is None
         pools += [pool] if pool is not None else []
-    _note_unknown(notes, name, n_unknown, len(starts))
+    note_unknown(notes, name, n_unknown, len(starts))
     if "top-mass" in reads:
         pools = [_with_top_mass(run, pool) for pool in pools]
     found = _run_set(name, run.manifest, tuple(pools))
@@ -121,10 +155,11 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
 
 def _traces(run: Run) -> tuple[Trace, ...]:
     table = run.table(["question_id", "sample", "step_ends", "step_confidences", "reflections"])
-    first = table.filter(pc.equal(table["sample"], 0))
+    first = table.filter(pc.less(table["sample"], _MOST_TRACES))
     return tuple(
         Trace(
             row["question_id"],
+            row["sample"],
             np.array(row["step_ends"], dtype=np.int64),
             np.array(row["step_confidences"], dtype=np.float64),
             np.array(row["reflections"] or [], dtype=np.int64),
@@ -153,7 +188,7 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
 
     arrays = {
         "classes": table["answer_class"].fill_null(-1).to_numpy().astype(np.int64),
-        "truth": table["correct"].cast(pa.int8()).fill_null(_UNKNOWN).to_numpy(),
+        "truth": table["correct"].cast(pa.int8()).fill_null(UNKNOWN).to_numpy(),
         "confidence": floats(MEASURES[measure]),
         "k": table["k"].fill_null(0).to_numpy(),
     }
@@ -173,6 +208,8 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
         if table["reflections"].null_count < len(table):
             counted = pc.fill_null(pc.list_value_length(table["reflections"]), 0)
             arrays["n_reflections"] = counted.to_numpy().astype(np.int64)
+        if table["seconds"].null_count < len(table):
+            arrays["seconds"] = floats("seconds")
     return arrays
 
 
@@ -220,13 +257,9 @@ def _settings(ssc: Mapping[str, Any]) -> dict[str, float | int | str | bool | No
 # Tables
 
 
-def _of_table(path: str, columns: Columns, notes: list[str]) -> Iterator[PoolSet]:
+def _of_table(path: str, columns: Columns, signal: str | None, notes: list[str]) -> Iterator[PoolSet]:
     stem = Path(path).stem
-    with open_table(path, columns) as table:
-        try:
-            blocks = list(stream_questions(table.batches()))
-        except QuestionCameBack:
-            blocks = list(hold_questions(table.batches()))
+    blocks = _mixed(path, columns, notes) if signal == AUTO else _blocks(path, columns, signal)
     sets: dict[str, list[Pool]] = {}
     counts: dict[str, list[int]] = {}
     for block in blocks:
@@ -241,72 +274,37 @@ def _of_table(path: str, columns: Columns, notes: list[str]) -> Iterator[PoolSet
                 sets[model].append(pool)
     for model, pools in sets.items():
         name = stem if model == stem else f"{stem}/{model}"
-        _note_unknown(notes, name, *counts[model])
+        note_unknown(notes, name, *counts[model])
         yield PoolSet(name, model, stem, tuple(pools))
+
+
+def _blocks(path: str, columns: Columns, signal: str | None) -> list[Questions]:
+    with open_table(path, columns if signal is None else with_signal(columns, signal)) as table:
+        try:
+            return list(stream_questions(table.batches()))
+        except QuestionCameBack:
+            return list(hold_questions(table.batches()))
+
+
+def _mixed(path: str, columns: Columns, notes: list[str]) -> list[Questions]:
+    mixed = mixed_questions(path, columns)
+    for model, weights in mixed.weights.items():
+        name = Path(path).stem + (f"/{model}" if model else "")
+        notes.append(f"{name} votes with a mix of signals: {weight_words(weights)}")
+    return mixed.questions
 
 
 def _table_pool(block: Questions, index: int) -> Pool | None:
     span = slice(int(block.offsets[index]), int(block.offsets[index + 1]))
     classes = block.classes[span]
-    truth = np.full(len(classes), _UNKNOWN, dtype=np.int8)
+    truth = np.full(len(classes), UNKNOWN, dtype=np.int8)
     if block.correct is not None:
         truth = block.correct[span].copy()
     right = block.truths[index].as_py() if block.truths is not None else None
     if right is not None:
-        for number in np.unique(classes[(truth == _UNKNOWN) & (classes >= 0)]).tolist():
+        for number in np.unique(classes[(truth == UNKNOWN) & (classes >= 0)]).tolist():
             said = same_answer(block.labels[number].as_py(), right)
-            truth[(truth == _UNKNOWN) & (classes == number)] = said
-        truth[(truth == _UNKNOWN) & (classes < 0)] = 0
+            truth[(truth == UNKNOWN) & (classes == number)] = said
+        truth[(truth == UNKNOWN) & (classes < 0)] = 0
     arrays = {"classes": classes, "truth": truth, "confidence": block.confidences[span]}
-    return _pool(str(block.ids[index]), arrays)
-
-
-# Both
-
-
-def _pool(question: str, arrays: Mapping[str, Any]) -> Pool | None:
-    """Return the pool of one question; None if nobody knows which answers are right."""
-    truth = arrays["truth"]
-    if (truth == _UNKNOWN).all():
-        return None
-    classes = _in_order(arrays["classes"])
-    measures = {
-        key.removeprefix("measure "): values
-        for key, values in arrays.items()
-        if key.startswith("measure ") and np.isfinite(values).any()
-    }
-    return Pool(
-        question,
-        classes,
-        _known(classes, truth),
-        arrays["confidence"],
-        measures,
-        arrays.get("n_tokens"),
-        arrays.get("n_steps"),
-        arrays.get("n_reflections"),
-        arrays.get("n_paragraphs"),
-    )
-
-
-def _in_order(classes: Ints) -> Ints:
-    """Number the classes anew, in the order in which they first appear."""
-    given, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
-    first = np.where(given < 0, -1, first)
-    numbers = np.empty(len(given), dtype=np.int64)
-    numbers[np.argsort(first, kind="stable")] = np.arange(len(given)) - bool((given < 0).any())
-    return numbers[inverse]
-
-
-def _known(classes: Ints, truth: Any) -> Flags:
-    """Return what is right; a row that does not say goes by the others of its answer, else it is wrong."""
-    correct = np.asarray(truth == 1) & (classes >= 0)
-    unsaid = (truth == _UNKNOWN) & (classes >= 0)
-    for number in np.unique(classes[unsaid]).tolist():
-        told = truth[(classes == number) & (truth != _UNKNOWN)]
-        correct[unsaid & (classes == number)] = bool(len(told)) and bool(2 * (told == 1).sum() > len(told))
-    return correct
-
-
-def _note_unknown(notes: list[str], name: str, n_unknown: int, n: int) -> None:
-    if 0 < n_unknown < n:
-        notes.append(f"{name}: {n_unknown} of {n} questions have no known answer and are left out")
+    return known_pool(str(block.ids[index]), arrays)

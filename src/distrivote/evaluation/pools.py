@@ -44,6 +44,9 @@ class Pool:
     n_paragraphs: Ints | None = None
     """(n,) Steps counted as the paper counts those of every splitter: by empty lines."""
 
+    seconds: Floats | None = None
+    """(n,) How long each took in its engine; NaN where it is not recorded."""
+
     top_mass: Floats | None = None
     """(n,) Mean over tokens of the probability of the k most probable ones."""
 
@@ -77,6 +80,9 @@ class Trace:
     """The steps of one trajectory."""
 
     question: str
+    sample: int
+    """Which of the question's trajectories, from 0."""
+
     step_ends: Ints
     """(n_steps,) The token behind each step."""
 
@@ -102,7 +108,7 @@ class PoolSet:
     """alpha, delta, reflection, split, ... of the run, where they are known."""
 
     traces: tuple[Trace, ...] = ()
-    """The first trajectory of each question, where an experiment looks at steps."""
+    """The first trajectories of each question, where an experiment looks at steps."""
 
     @property
     def smallest(self) -> int:

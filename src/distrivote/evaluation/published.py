@@ -89,6 +89,7 @@ class Published:
         >>> published().model("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B")
         'DeepSeek-R1-8B'
         """
+        name = name.partition(" at temperature ")[0]
         plain = _plain(name.removeprefix("simulated ").rsplit("/", 1)[-1])
         thinking = "nonthinking" not in plain and not name.endswith("*")
         known = self._models.get(plain.replace("nonthinking", "").replace("thinking", ""))

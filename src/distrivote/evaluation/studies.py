@@ -2,7 +2,8 @@
 
 A `Study` is one model. For each benchmark it has a plain set, a steered one (the starred rows), or both.
 Further steered sets of the same benchmark, made with other settings, belong to the experiments that
-compare settings.
+compare settings. Sets that were sampled at different temperatures are never compared with each other: a
+model with several temperatures on one benchmark is a study for each.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ class Study:
     """One model."""
 
     model: str
+    """As it is shown; with the temperature, where there are several."""
+
     benches: tuple[Bench, ...]
+    temperature: float | None = None
+    """Of all its sets; None if it is not known, or not the same on all benchmarks."""
 
     def sources(self, starred: bool) -> tuple[int, ...]:
         """Return the sets of all benchmarks, plain or steered; empty unless every benchmark has one."""
@@ -51,8 +56,12 @@ def studies_of(sets: Sequence[PoolSet]) -> tuple[tuple[Study, ...], tuple[str, .
     """Return the studies, in the order in which models first appear, and notes on what was unclear."""
     notes: list[str] = []
     models: dict[str, dict[str, Bench]] = {}
+    temperatures: dict[str, set[float | None]] = {}
+    apart = _with_several_temperatures(sets)
     for index, each in enumerate(sets):
-        benches = models.setdefault(each.model, {})
+        model = f"{each.model} {_temperature_words(each)}" if each.model in apart else each.model
+        benches = models.setdefault(model, {})
+        temperatures.setdefault(model, set()).add(_temperature(each))
         bench = benches.setdefault(each.benchmark, Bench(each.benchmark, None, None))
         if each.ssc:
             better = bench.ssc is None or _distance(each) < _distance(sets[bench.ssc])
@@ -62,21 +71,47 @@ def studies_of(sets: Sequence[PoolSet]) -> tuple[tuple[Study, ...], tuple[str, .
             benches[each.benchmark] = Bench(each.benchmark, index, bench.ssc, bench.variants)
         else:
             # A second plain set of the same model and benchmark stands for itself.
-            own = f"{each.model} ({each.name})"
+            own = f"{model} ({each.name})"
+            temperatures[own] = {_temperature(each)}
             models.setdefault(own, {})[each.benchmark] = Bench(each.benchmark, index, None)
             notes.append(
-                f"{sets[bench.basic].name} and {each.name} are both plain runs of {each.model} on"
+                f"{sets[bench.basic].name} and {each.name} are both plain runs of {model} on"
                 f" {each.benchmark}: the second is shown as {own}"
             )
-    for benches in models.values():
+    for model, benches in models.items():
         for bench in benches.values():
             if len(bench.variants) > 1 and bench.ssc is not None:
                 notes.append(
-                    f"{len(bench.variants)} SelfStepConf runs on {bench.benchmark}: the starred rows are"
-                    f" {sets[bench.ssc].name}, whose settings are nearest to the paper's"
+                    f"{len(bench.variants)} SelfStepConf runs of {model} on {bench.benchmark}: the starred"
+                    f" rows are {sets[bench.ssc].name}, whose settings are nearest to the paper's"
                 )
-    found = tuple(Study(model, tuple(benches.values())) for model, benches in models.items())
+    found = tuple(
+        Study(
+            model,
+            tuple(benches.values()),
+            next(iter(temperatures[model])) if len(temperatures[model]) == 1 else None,
+        )
+        for model, benches in models.items()
+    )
     return tuple(study for study in found if study.benches), tuple(notes)
+
+
+def _with_several_temperatures(sets: Sequence[PoolSet]) -> set[str]:
+    """Return the models that have sets of one benchmark at different temperatures."""
+    found: dict[tuple[str, str], set[float | None]] = {}
+    for each in sets:
+        found.setdefault((each.model, each.benchmark), set()).add(_temperature(each))
+    return {model for (model, _), some in found.items() if len(some) > 1}
+
+
+def _temperature(each: PoolSet) -> float | None:
+    value = each.settings.get("temperature")
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _temperature_words(each: PoolSet) -> str:
+    value = _temperature(each)
+    return "at unknown temperature" if value is None else f"at temperature {value:g}"
 
 
 def _distance(each: PoolSet) -> int:

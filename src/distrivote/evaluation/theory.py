@@ -175,11 +175,11 @@ def theory(
     lines: list[Row] = []
     for delta in (0.5 * step for step in range(17)):
         bound = expected_bound(delta, n_trajectories, share)
-        lines.append({"delta": delta, "series": "lower bound", "accuracy": bound})
         for n in n_answers:
-            name = f"simulated, {n} wrong answer{'s' if n > 1 else ''}"
+            name = f"{n} wrong answer{'s' if n > 1 else ''}"
             accuracy = vote_accuracy(delta, n_trajectories, share, n, rng, n_draws=n_draws)
             lines.append({"delta": delta, "series": name, "accuracy": accuracy})
+        lines.append({"delta": delta, "series": "lower bound", "accuracy": bound})
     grid = _grid(rng, n_trajectories, n_draws)
     columns = (
         Column("share_right", "right trajectories", "percent", 0),
@@ -225,8 +225,8 @@ def _line_chart(lines: Sequence[Row], share: float, n_trajectories: int) -> Char
     return Chart(
         "theory-lines",
         "How much does the lower bound say?",
-        f"With {share:.0%} of {n_trajectories} trajectories right: it is exact for one wrong answer, far off"
-        " for several",
+        f"Simulated votes with {share:.0%} of {n_trajectories} trajectories right: it is exact for one wrong"
+        " answer, far off for several",
         "lines",
         Axis("delta", "distance of the means, delta (standard deviations)"),
         Axis("accuracy", "accuracy of the weighted vote", "percent"),
@@ -239,7 +239,7 @@ def _gap_chart(grid: Sequence[Row]) -> Chart:
     return Chart(
         "theory-gap",
         "Where does the simulated accuracy lie above the bound?",
-        "With three wrong answers: most where the right answer leads without a majority",
+        "In points, with three wrong answers: most where the right answer leads without a majority",
         "heatmap",
         Axis("delta", "distance of the means, delta (standard deviations)"),
         Axis("share_right", "right trajectories", "percent"),

@@ -17,6 +17,7 @@ from distrivote.evaluation.results import Cell, Column, Row, Table
 
 Standing: TypeAlias = Literal["best", "tied", ""]
 MISSING = ""
+UNKNOWN = "–"
 TIED = "≈"
 
 
@@ -75,7 +76,7 @@ def shown_cells(table: Table, column: Column, *, sign: bool = True) -> list[Show
     ranks = standings(table.rows, column)
     return [
         Shown(
-            number(row.get(column.name), column, sign=sign),
+            number(row.get(column.name), column, sign=sign) or (UNKNOWN if is_numeric(column) else MISSING),
             _interval(row, column),
             _spread(row, column),
             rank,

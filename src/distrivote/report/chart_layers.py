@@ -100,6 +100,8 @@ def _points(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
     """Words lie on their side here too."""
     lying, colour = drawing.lying, colour_of(drawing, frame)
     place: dict[str, Any] = {"y": _words(drawing, grid=True)} if lying else {"x": x_axis(drawing)}
+    if lying and len(drawing.series) > 1:
+        place["yOffset"] = alt.YOffset("s:N", sort=drawing.series)
     layers: list[Layer] = []
     intervals = _with_interval(panel.measured)
     style = {} if colour else {"style": "accent"}

@@ -55,7 +55,8 @@ class Drawing:
         """Return the pixels that a frame should be high: words that lie need a line each."""
         if not self.lying:
             return usual
-        each = 26 if self.chart.kind == "points" or len(self.series) < 2 else 8 + 20 * len(self.series)
+        a_series = 12 if self.chart.kind == "points" else 20
+        each = 26 if len(self.series) < 2 else 8 + a_series * len(self.series)
         return max(60, each * len(self.x_values))
 
     @property

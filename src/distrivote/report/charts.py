@@ -86,6 +86,10 @@ def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any] | None:
         offset=14,
     )
     specification: dict[str, Any] = whole.properties(title=title, padding=16).to_dict()
+    if n == 1 and Frame(width, height, narrow=False, legend=True).labels(drawing):
+        # A viewer's font may be wider than the one that the room for the labels was measured with.
+        longest = max(map(len, drawing.series))
+        specification["padding"] = {"left": 16, "top": 16, "bottom": 16, "right": 16 + 2 * longest}
     config = theme(dark=dark) | {"range": {"category": colours_of(chart, dark=dark)}}
     return specification | {"config": config}
 

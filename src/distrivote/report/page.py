@@ -132,6 +132,7 @@ def _what_was_run(report: Report) -> str:
     settings = "".join(
         f"<div><dt>{_safe(spoken(name))}</dt><dd>{_safe(spelt(value))}</dd></div>"
         for name, value in report.settings.items()
+        if value is not None
     )
     table = _table(sources_table(report.sources)) if report.sources else ""
     return (

@@ -18,8 +18,9 @@ from rich.console import Console
 from distrivote.report.terminal import Choice, Score, VoteRow, count, summary, vote_table
 from distrivote.store.result_tables import json_lines, long_table, tab_header, tab_lines, wide_table
 from distrivote.store.results import MAJORITY, Results, Totals, Verdict
-from distrivote.voting.ballot import Split, Tally
-from distrivote.voting.vote import MIN_POOL
+from distrivote.voting.abstaining import withheld
+from distrivote.voting.ballot import Split, Tally, Weighing
+from distrivote.voting.tallies import MIN_POOL
 
 MOST_ROWS = 40
 
@@ -133,14 +134,16 @@ def vote_rows(results: Results, most: int) -> list[VoteRow]:
 def _choices(verdict: Verdict, n: int) -> list[Choice]:
     right = {1: True, 0: False, -1: None}
     return [
-        Choice(answer, right[known], share, n_kept, n_cast, rejected)
-        for answer, known, share, n_kept, n_cast, rejected in zip(
+        Choice(answer, right[known], share, n_kept, n_cast, rejected, probability, withheld)
+        for answer, known, share, n_kept, n_cast, rejected, probability, withheld in zip(
             verdict.answer.slice(0, n).to_pylist(),
-            verdict.right[:n].tolist(),
+            verdict.given_right[:n].tolist(),
             verdict.share[:n].tolist(),
             verdict.n_kept[:n].tolist(),
             verdict.n_cast[:n].tolist(),
             verdict.rejected.slice(0, n).to_pylist(),
+            verdict.probability[:n].tolist(),
+            verdict.withheld.slice(0, n).to_pylist(),
             strict=True,
         )
     ]
@@ -177,6 +180,13 @@ def notes_of(totals: Totals) -> list[str]:
         notes.append(
             f"{totals.n_one_hump:,} {of} hardly {have} two humps of confidence: the split says little there"
         )
+    for name in totals.methods:
+        n = totals.n_withheld.get(name, 0)
+        if n:
+            was = "was" if n == 1 else "were"
+            notes.append(
+                f"{n:,} {of} {was} withheld ({name}): the answer is less probable than --min-probability asks"
+            )
     return notes
 
 
@@ -198,16 +208,24 @@ def totals_json(totals: Totals) -> dict[str, Any]:
         "n_unanswered": totals.n_unanswered,
         "n_small_pools": totals.n_small,
         "n_one_hump": totals.n_one_hump,
+        "n_withheld": {name: totals.n_withheld.get(name, 0) for name in totals.methods},
         "accuracy": accuracy,
     }
 
 
-def tally_json(tally: Tally, words: str) -> dict[str, Any]:
-    """Return the explanation of one vote as JSON has it."""
+def tally_json(tally: Tally, words: str, min_probability: float = 0.0) -> dict[str, Any]:
+    """Return the explanation of one vote as JSON has it; what is below `min_probability` is withheld."""
+    reason = withheld(tally, min_probability)
     return {
         "method": tally.method,
-        "answer": tally.answer,
+        "answer": tally.answer if reason is None else None,
         "share": tally.share,
+        "probability": tally.probability,
+        "probabilities": {str(answer): p for answer, p in tally.probabilities.items()},
+        "calibrated": tally.calibrated,
+        "abstained": reason is not None,
+        "withheld": None if reason is None else tally.answer,
+        "weighing": _weighing_json(tally.weighing),
         "majority": tally.majority,
         "scores": {str(answer): score for answer, score in tally.scores.items()},
         "votes": {str(answer): n for answer, n in tally.votes.items()},
@@ -217,7 +235,20 @@ def tally_json(tally: Tally, words: str) -> dict[str, Any]:
         "first_split": _split_json(tally.first_split),
         "split": _split_json(tally.split),
         "notes": list(tally.notes),
-        "explanation": words,
+        "explanation": words if reason is None else f"{words}\n{reason}",
+    }
+
+
+def _weighing_json(weighing: Weighing | None) -> dict[str, Any] | None:
+    """Return how far confidence was trusted; the odds are null where votes and confidence agree."""
+    if weighing is None:
+        return None
+    agree = math.isnan(weighing.odds)
+    return {
+        "answer": weighing.answer,
+        "odds": None if agree else weighing.odds,
+        "gap": weighing.gap,
+        "trusted": True if agree else weighing.odds > 1,
     }
 
 

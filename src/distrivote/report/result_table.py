@@ -1,4 +1,4 @@
-"""A result table for a terminal: decimals under each other, no frame, never wrapped.
+"""A result table for a terminal: decimals under each other, no frame, no row in two lines.
 
 Where a table is too wide, the spreads go first, then the intervals, then columns from the right, and a
 line says so. Texts come from runs, so they are made visible and never read as markup.
@@ -6,6 +6,7 @@ line says so. Texts come from runs, so they are made visible and never read as m
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Group
@@ -15,6 +16,7 @@ from distrivote.evaluation.results import Column, Table
 from distrivote.report.cells import TIED, Shown, is_numeric, legend, shown_cells
 from distrivote.report.columns import INDENT, lines_of
 from distrivote.report.columns import Column as Printed
+from distrivote.report.terminal import count
 from distrivote.report.text import shortened
 
 _GAP = 2
@@ -28,11 +30,12 @@ def result_table(table: Table, width: int) -> Group:
     shown = len(columns)
     while shown > 1 and _narrowest(columns[:shown]) > width:
         shown -= 1
-    title = Text(" " * INDENT + shortened(table.title, 200), style="bold", no_wrap=True)
-    lines = [title, *lines_of(columns[:shown], width)]
+    told = textwrap.wrap(shortened(table.title, 400), max(width - INDENT, _SHORTEST_TEXT))
+    titles = [Text(" " * INDENT + line, style="bold", no_wrap=True) for line in told]
+    lines = [*titles, *lines_of(columns[:shown], width)]
     below = _phrases(table, detail)
     if shown < len(columns):
-        below.append(f"…{len(columns) - shown} more columns; -o FILE gives all")
+        below.append(f"…{count(len(columns) - shown, 'more column')}; -o FILE gives all")
     if not table.rows:
         below = ["no rows"]
     lines += _filled(below, width)

@@ -44,7 +44,7 @@ _MEANINGS = {
     r"set aside|negatives?": ORANGE,
     r"basic|without selfstepconf|plain": replace(GREY, dash=SOLID, shape="circle"),
     r"selfstepconf|with selfstepconf|step confidence|confidence": BLUE,
-    r".*\b(threshold|tau)\b.*|τ": INK,
+    r".*\b(threshold|tau|bound)\b.*|τ": INK,
     r".*\breflections?\b.*": replace(PURPLE, line=False),
 }
 

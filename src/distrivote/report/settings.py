@@ -9,7 +9,8 @@ from distrivote.report.cells import as_number
 def settings_line(report: Report) -> str:
     """Return the runs and settings on one line."""
     names = ", ".join(str(source.get("name", "?")) for source in report.sources)
-    settings = [f"{spoken(name)} {spelt(value)}" for name, value in report.settings.items()]
+    said = {name: value for name, value in report.settings.items() if value is not None}
+    settings = [f"{spoken(name)} {spelt(value)}" for name, value in said.items()]
     return " · ".join([names or "no runs", *settings])
 
 

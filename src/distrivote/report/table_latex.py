@@ -2,17 +2,38 @@
 
 Every text is escaped, and characters that pdfLaTeX does not know become commands or their code point, so
 that a question's id can't stop the compiler. Numbers and intervals are columns of their own: decimals
-stand under each other. A page is narrow: the spread over repeats is in the other formats only.
+stand under each other. A page is narrow: the spread over repeats is in the other formats only, and what
+is wider than a line of the class `article` is set as several tabulars, one under the other.
 """
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from distrivote.evaluation.results import Column, Report, Table
 from distrivote.report.cells import Shown, is_numeric, legend, shown_cells
 from distrivote.report.settings import settings_line
 from distrivote.report.text import visible
+
+_LINE = 345.0
+"""Points on a line of LaTeX's `article`."""
+
+_LETTER, _SMALL_LETTER, _GAP = 5.3, 4.1, 12.0
+"""Points of a letter at 10 points, of one in scriptsize, and between two columns."""
+
+_WIDEST_TEXT = 150.0
+"""Points of a column of words; longer ones go on in a second line."""
+
+_MOST_FLOATS = 40
+"""LaTeX holds 52 at most until a page is made for them."""
+
+_END = r"\end{table}"
+_LONGEST_HEADER = 22
+_PAGE, _MOST_ROWS = 44, 36
+"""Lines in a float, and rows in a tabular."""
 
 _COMMANDS = {
     # A row that begins with [ or * would be read as an argument of the line end before it.
@@ -38,6 +59,17 @@ _ACCENTS |= {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One column, with its interval beside it."""
+
+    letters: str
+    header: str
+    cells: list[str]
+    width: float
+    """In points, about."""
+
+
 def report_latex(report: Report) -> str:
     """Return every table of the report as a float with a caption and a label."""
     head = [
@@ -50,48 +82,106 @@ def report_latex(report: Report) -> str:
         for table in result.tables
         if table.columns
     ]
-    return "\n".join(head) + "\n\n" + "\n".join(tables)
+    text = "\n".join(head) + "\n\n" + "\n".join(tables)
+    pieces = text.split(_END)
+    groups = [_END.join(pieces[i : i + _MOST_FLOATS]) for i in range(0, len(pieces), _MOST_FLOATS)]
+    return (_END + "\n\\clearpage").join(groups)
 
 
 def table_latex(table: Table, label: str) -> str:
-    """Return one table."""
+    """Return one table: several tabulars where it is wider than a page, several floats where it is higher."""
     every = all(column.format == "percent" for column in table.columns if is_numeric(column))
     percent = every and any(is_numeric(column) for column in table.columns)
-    blocks = [_block(table, column, percent) for column in table.columns]
-    spec = "".join(block[0] for block in blocks)
-    lines = [" & ".join(cells) + r" \\" for cells in zip(*(block[1] for block in blocks), strict=True)]
+    groups: list[list[_Block]] = []
+    for index, column in enumerate(table.columns):
+        block = _block(table, column, percent)
+        # What names a row is one group, and a published number stays beside the measured one.
+        names = not any(is_numeric(each) for each in table.columns[: index + 1])
+        if index and (names or column.name == f"{table.columns[index - 1].name}_paper"):
+            groups[-1].append(block)
+        else:
+            groups.append([block])
     marks = "; ".join(phrase for phrase in legend(table) if not phrase.startswith("±"))
     words = escaped(table.title) + (r" (\%)" if percent else "")
     caption = f"{words}. {escaped(marks[:1].upper() + marks[1:])}." if marks else words
+    floats = _packed(list(_parts(groups, len(table.rows))))
     return "\n".join(
-        [
-            r"\begin{table}",
-            r"  \centering",
-            f"  \\caption{{{caption}}}",
-            f"  \\label{{{_label(label)}}}",
-            f"  \\begin{{tabular}}{{{spec}}}",
-            r"    \toprule",
-            f"    {lines[0]}",
-            r"    \midrule",
-            *(f"    {line}" for line in lines[1:]),
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-            "",
-        ]
+        _float(tabulars, caption, label, index, len(floats)) for index, tabulars in enumerate(floats)
     )
 
 
-def _block(table: Table, column: Column, percent: bool) -> tuple[str, list[str]]:
-    """Return the column's letters and its cells under the header; an interval takes a second column."""
+def _float(tabulars: Sequence[Sequence[str]], caption: str, label: str, index: int, n: int) -> str:
+    part = f" Part {index + 1} of {n}." if n > 1 else ""
+    lines = [r"\begin{table}", r"  \centering", f"  \\caption{{{caption}{part}}}"]
+    lines.append(f"  \\label{{{_label(label if not index else f'{label}-{index + 1}')}}}")
+    for number, tabular in enumerate(tabulars):
+        lines += [r"  \par\medskip"] if number else []
+        lines += tabular
+    return "\n".join([*lines, _END, ""])
+
+
+def _parts(groups: Sequence[list[_Block]], n_rows: int) -> Iterator[list[str]]:
+    """Yield tabulars that fit on a page, the names of the rows in each."""
+    for start in range(0, max(n_rows, 1), _MOST_ROWS):
+        for some in _fitting(groups):
+            lines = [" & ".join(block.header for block in some) + r" \\", r"\midrule"]
+            for row in range(start, min(n_rows, start + _MOST_ROWS)):
+                lines.append(" & ".join(block.cells[row] for block in some) + r" \\")
+            letters = "".join(block.letters for block in some)
+            yield [
+                f"  \\begin{{tabular}}{{{letters}}}",
+                r"    \toprule",
+                *(f"    {line}" for line in lines),
+                r"    \bottomrule",
+                r"  \end{tabular}",
+            ]
+
+
+def _fitting(groups: Sequence[list[_Block]]) -> Iterator[list[_Block]]:
+    """Yield as many columns at a time as a line holds, behind those that name the rows."""
+    found = list(groups[0])
+    for group in groups[1:]:
+        if len(found) > len(groups[0]) and sum(block.width for block in (*found, *group)) > _LINE:
+            yield found
+            found = list(groups[0])
+        found += group
+    yield found
+
+
+def _packed(tabulars: Sequence[list[str]]) -> list[list[list[str]]]:
+    """Return the tabulars in floats, as many in each as a page holds."""
+    floats: list[list[list[str]]] = []
+    height = 0
+    for tabular in tabulars:
+        if not floats or height + len(tabular) > _PAGE:
+            floats.append([])
+            height = 0
+        floats[-1].append(tabular)
+        height += len(tabular)
+    return floats
+
+
+def _block(table: Table, column: Column, percent: bool) -> _Block:
+    """Return a column under its header; an interval takes a second column."""
     cells = shown_cells(table, column, sign=False)
     unit = r" (\%)" if column.format == "percent" and not percent and "%" not in column.label else ""
-    header = escaped(column.label) + unit
+    told = textwrap.wrap(visible(column.label), _LONGEST_HEADER) or [""]
+    said = [escaped(line) for line in told]
+    header = (said[0] if len(said) == 1 else r"\shortstack{" + r"\\".join(said) + "}") + unit
+    widest = max((len(cell.text) for cell in cells), default=0)
+    least = _GAP + _LETTER * (max(map(len, told)) + len(unit))
     if not any(cell.interval for cell in cells):
-        return "r" if is_numeric(column) else "l", [header, *map(_value, cells)]
+        width = max(least, _GAP + _LETTER * widest)
+        if not is_numeric(column) and width > _WIDEST_TEXT:
+            letters, width = f"p{{{_WIDEST_TEXT - _GAP:g}pt}}", _WIDEST_TEXT
+        else:
+            letters = "r" if is_numeric(column) else "l"
+        return _Block(letters, header, [_value(cell) for cell in cells], width)
     intervals = [f"{{\\scriptsize ({escaped(cell.interval)})}}" if cell.interval else "" for cell in cells]
     body = [f"{_value(cell)} & {interval}" for cell, interval in zip(cells, intervals, strict=True)]
-    return r"r@{\ }l", [f"\\multicolumn{{2}}{{c}}{{{header}}}", *body]
+    beside = _SMALL_LETTER * max(len(cell.interval) + 2 for cell in cells)
+    width = max(least, _GAP + _LETTER * (widest + 1) + beside)
+    return _Block(r"r@{\ }l", f"\\multicolumn{{2}}{{c}}{{{header}}}", body, width)
 
 
 def _value(cell: Shown) -> str:

@@ -31,6 +31,9 @@ class Choice:
     n_kept: int = 0
     n_cast: int = 0
     rejected: str | None = None
+    probability: float | None = None
+    withheld: str | None = None
+    """The answer that was not probable enough to be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,17 @@ def vote_table(
 
 
 def _details(choices: Sequence[Choice], colours: Palette) -> list[Column]:
-    shares = [Text(f"{c.share:.0%}" if c.answer is not None else "") for c in choices]
+    there = [c.answer is not None or c.withheld is not None for c in choices]
+    shares = [Text(f"{c.share:.0%}" if shown else "") for c, shown in zip(choices, there, strict=True)]
     votes = [Text(f"{c.n_kept:,} / {c.n_cast:,}") for c in choices]
-    details = [Column("share", shares, right=True), Column("kept / cast", votes, right=True)]
+    details = [Column("share", shares, right=True)]
+    if any(c.probability is not None for c in choices):
+        likely = [
+            Text(f"{c.probability:.0%}" if shown and c.probability is not None else "")
+            for c, shown in zip(choices, there, strict=True)
+        ]
+        details.append(Column("probability", likely, right=True))
+    details.append(Column("kept / cast", votes, right=True))
     if any(c.rejected is not None for c in choices):
         struck = [Text(shortened(c.rejected or ""), style=colours.rejected) for c in choices]
         details.append(Column("rejected", struck, most=24, least=10))
@@ -134,7 +145,9 @@ def _answer(choice: Choice, colours: Palette, bold: bool = False) -> Text:
     if choice.right is not None:
         text.append(*((CHECK, colours.right) if choice.right else (CROSS, colours.wrong)))
         text.append(" ")
-    if choice.answer is None:
+    if choice.withheld is not None:
+        text.append(f"withheld ({shortened(choice.withheld)})", style=colours.quiet)
+    elif choice.answer is None:
         text.append(NO_ANSWER, style=colours.quiet)
     else:
         text.append(shortened(choice.answer), style="bold" if bold else "")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from distrivote.evaluation.drawn import Voting
-from distrivote.evaluation.estimates import estimate
+from distrivote.evaluation.estimates import Sample, estimate
 from distrivote.evaluation.experiments.base import (
     Experiment,
     Findings,
@@ -19,7 +19,7 @@ from distrivote.evaluation.experiments.base import (
 )
 from distrivote.evaluation.experiments.points import column_words, last_column
 from distrivote.evaluation.experiments.separation import histogram_edges, histogram_rows
-from distrivote.evaluation.experiments.tables import budget_words
+from distrivote.evaluation.experiments.tables import budget_words, near_the_best
 from distrivote.evaluation.experiments.whole import WAYS, no_ssc_note, sets_of, voters, whole_measured
 from distrivote.evaluation.metrics import auroc, weighted_accuracy
 from distrivote.evaluation.pools import Pool
@@ -61,7 +61,12 @@ def _make_measures(setting: Setting, scores: Scores) -> Findings:
         if not names:
             notes.append(f"{study.model}: no plain run with other measures of confidence")
             continue
-        rows = [_measure_row(setting, scores, study, name) for name in names]
+        samples = [_measure_samples(setting, scores, study, name) for name in names]
+        rows = [_measure_row(setting, *one) for one in zip(names, samples, strict=True)]
+        for field in ("auroc", "wacc", *_METHODS):
+            near = near_the_best([some.get(field) for some in samples], setting.seed)
+            for row, close in zip(rows, near, strict=True):
+                row[f"{field}_near"] = close
         columns = [Column("measure", "Measure")]
         for field, label, percent in (
             ("auroc", "AUROC within questions", False),
@@ -78,6 +83,7 @@ def _make_measures(setting: Setting, scores: Scores) -> Findings:
                     low=f"{field}_low",
                     high=f"{field}_high",
                     best="highest",
+                    near=f"{field}_near",
                 )
             )
         title = (
@@ -101,7 +107,7 @@ def _make_measures(setting: Setting, scores: Scores) -> Findings:
     return Findings(tables, charts, notes)
 
 
-def _measure_row(setting: Setting, scores: Scores, study: Study, measure: str) -> dict[str, Cell]:
+def _measure_samples(setting: Setting, scores: Scores, study: Study, measure: str) -> dict[str, list[Sample]]:
     column, basic = last_column(study), WAYS[0]
 
     def separation(pool: Pool) -> float:
@@ -110,13 +116,22 @@ def _measure_row(setting: Setting, scores: Scores, study: Study, measure: str) -
     def weighted(pool: Pool) -> float:
         return float(weighted_accuracy(*voters(pool, confidence_of(pool, measure)))[0])
 
-    row: dict[str, Cell] = {"measure": measure}
+    samples = {}
     for field, value in (("auroc", separation), ("wacc", weighted)):
         found = whole_measured(setting, study, basic, measure, value)
-        row |= cells(field, None if found is None else found.estimates[column])
+        if found is not None:
+            samples[field] = found.samples[column]
     for method in _METHODS:
-        samples = samples_of(setting, scores, study, _measure_line(method, measure))
-        row |= cells(method, estimate(samples[column], setting.seed) if column in samples else None)
+        drawn = samples_of(setting, scores, study, _measure_line(method, measure))
+        if column in drawn:
+            samples[method] = drawn[column]
+    return samples
+
+
+def _measure_row(setting: Setting, measure: str, samples: Mapping[str, Sequence[Sample]]) -> dict[str, Cell]:
+    row: dict[str, Cell] = {"measure": measure}
+    for field in ("auroc", "wacc", *_METHODS):
+        row |= cells(field, estimate(samples[field], setting.seed) if field in samples else None)
     return row
 
 

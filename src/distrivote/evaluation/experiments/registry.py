@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from distrivote.errors import UnknownNameError
 from distrivote.evaluation.experiments import (
+    calibration,
     confidence,
     sampling,
     separation,
@@ -13,6 +14,7 @@ from distrivote.evaluation.experiments import (
     splits,
     steps,
     sweeps,
+    trust,
     voting,
 )
 from distrivote.evaluation.experiments.base import Experiment
@@ -28,6 +30,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         *sampling.EXPERIMENTS,
         *steps.EXPERIMENTS,
         *settings.EXPERIMENTS,
+        *trust.EXPERIMENTS,
+        *calibration.EXPERIMENTS,
     )
 }
 

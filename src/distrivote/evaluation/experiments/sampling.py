@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from distrivote.evaluation.drawn import OneAnswer
-from distrivote.evaluation.experiments.base import Experiment, Findings, Line, Setting, asks_of, slug
+from distrivote.evaluation.experiments.base import (
+    Experiment,
+    Findings,
+    Line,
+    Setting,
+    asks_of,
+    cells,
+    columns_of,
+    slug,
+)
 from distrivote.evaluation.experiments.points import column_words, last_column
 from distrivote.evaluation.experiments.tables import (
+    GREEDY,
     Measured,
     Paper,
     difference_table,
     line_table,
     measured,
+    published_value,
 )
 from distrivote.evaluation.experiments.whole import WAYS, no_ssc_note, whole_measured
 from distrivote.evaluation.metrics import pass_at_k
-from distrivote.evaluation.pools import Ints, Pool
-from distrivote.evaluation.results import Axis, Chart, Row
+from distrivote.evaluation.pools import Floats, Ints, Pool
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
 
@@ -141,20 +153,14 @@ def _pass1_chart(points: Sequence[Row]) -> Chart:
 
 # Length
 
-_LENGTHS: tuple[tuple[str, str, str, Callable[[Pool], Ints | None]], ...] = (
-    ("steps", "Steps", "-", lambda pool: pool.n_steps),
-    ("paragraphs", "Steps by empty lines", "steps", lambda pool: pool.n_paragraphs),
-    ("tokens", "Tokens", "tokens", lambda pool: pool.n_tokens),
-    ("reflections", "Reflections", "-", lambda pool: pool.n_reflections),
-)
 
-
-def mean_of(counts: Callable[[Pool], Ints | None]) -> Callable[[Pool], float]:
-    """Return the mean of some count over a pool's trajectories, NaN where it is not recorded."""
+def mean_of(column: Callable[[Pool], Ints | Floats | None]) -> Callable[[Pool], float]:
+    """Return the mean of a column over a pool's trajectories, NaN where none has a value."""
 
     def value(pool: Pool) -> float:
-        found = counts(pool)
-        return float("nan") if found is None else float(found.mean())
+        found = column(pool)
+        there = np.empty(0) if found is None else found[~np.isnan(found)]
+        return float(there.mean()) if len(there) else float("nan")
 
     return value
 
@@ -165,43 +171,84 @@ def mean_confidence(pool: Pool) -> float:
     return float(pool.confidence[there].mean()) if there.any() else float("nan")
 
 
+class _Length(NamedTuple):
+    """Something that is as long as a trajectory."""
+
+    name: str
+    label: str
+    published: str
+    """What the paper calls it; "-" if it has none."""
+
+    value: Callable[[Pool], float]
+
+
+_LENGTHS = (
+    _Length("steps", "Steps", "-", mean_of(lambda pool: pool.n_steps)),
+    _Length("paragraphs", "Steps by empty lines", "steps", mean_of(lambda pool: pool.n_paragraphs)),
+    _Length("tokens", "Tokens", "tokens", mean_of(lambda pool: pool.n_tokens)),
+    _Length("confidence", "Confidence", "confidence", mean_confidence),
+    _Length("reflections", "Reflections", "-", mean_of(lambda pool: pool.n_reflections)),
+    _Length("seconds", "Seconds", "-", mean_of(lambda pool: pool.seconds)),
+)
+
+
 def _make_length(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     tables, notes = [], []
     for study in setting.studies:
-        measures = [(n, words, paper, mean_of(counts)) for n, words, paper, counts in _LENGTHS]
-        measures.append(("confidence", "Confidence", "confidence", mean_confidence))
-        for name, words, metric, value in measures:
-            rows = _known([whole_measured(setting, study, way, way.name, value) for way in WAYS])
-            if not rows:
-                notes.append(f"{study.model}: these runs do not record {words.lower()}")
-                continue
-            tables.append(
-                line_table(
-                    setting,
-                    study,
-                    rows,
-                    title=f"{study.model}: {words.lower()} per trajectory",
-                    label="Sampling",
-                    name=f"{study.model}-{name}",
-                    paper=Paper("response_length", "temperature=0", metric, 1.0),
-                    best=None,
-                    kind="number",
-                    decimals=2,
-                )
-            )
+        known, unknown = [], []
+        for length in _LENGTHS:
+            found = {
+                way.name: row
+                for way in WAYS
+                if (row := whole_measured(setting, study, way, way.name, length.value)) is not None
+            }
+            if any(one.mean is not None for row in found.values() for one in row.estimates.values()):
+                known.append((length, found))
+            else:
+                unknown.append(length.label.lower())
+        if known:
+            tables.append(_length_table(setting, study, known))
+        if unknown:
+            notes.append(f"{study.model}: these runs do not record {', '.join(unknown)}")
         notes += no_ssc_note(study)
-    notes.append("Runs do not record the time of a trajectory, so no times are shown")
     if setting.published is not None:
         notes.append("The paper's lengths are those of one trajectory per question at temperature 0")
+        notes.append(
+            "The paper's times are milliseconds per iteration on its own GPUs: none is put beside ours"
+        )
     return Findings(tables, (), notes)
 
 
-def _known(rows: Sequence[Measured | None]) -> list[Measured]:
-    return [
-        row
-        for row in rows
-        if row is not None and any(found.mean is not None for found in row.estimates.values())
-    ]
+def _length_table(
+    setting: Setting, study: Study, known: Sequence[tuple[_Length, Mapping[str, Measured]]]
+) -> Table:
+    """Return a row per benchmark and way of sampling, a column per length."""
+    rows: list[dict[str, Cell]] = []
+    several = len(study.benches) > 1
+    beside = set()
+    for column in columns_of(study):
+        for way in WAYS:
+            if not any(way.name in found and column in found[way.name].estimates for _, found in known):
+                continue
+            row: dict[str, Cell] = {"benchmark": column, "method": way.name}
+            for length, found in known:
+                measured_here = found[way.name].estimates.get(column) if way.name in found else None
+                row |= cells(length.name, measured_here)
+                paper = Paper("response_length", GREEDY, length.published, 1.0)
+                value = published_value(setting, study, paper, way.name, column)
+                row[f"{length.name}_paper"] = value
+                beside |= {length.name} if value is not None else set()
+            rows.append(row)
+    columns = [Column("benchmark", "Benchmark")] if several else []
+    columns.append(Column("method", "Sampling"))
+    for length, _ in known:
+        name, ends = length.name, (f"{length.name}_low", f"{length.name}_high")
+        columns.append(Column(name, length.label, "number", 2, None, *ends))
+        if name in beside:
+            columns.append(Column(f"{name}_paper", f"{length.label}, paper", "number", 2))
+    where = "" if several else f" ({columns_of(study)[0]})"
+    title = f"{study.model}: means per trajectory{where}"
+    return Table(slug(study.model), title, tuple(columns), tuple(rows))
 
 
 EXPERIMENTS = (

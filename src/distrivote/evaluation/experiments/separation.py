@@ -29,6 +29,7 @@ from distrivote.evaluation.experiments.whole import (
     whole_measured,
 )
 from distrivote.evaluation.metrics import accuracy, auroc, density_difference, weighted_accuracy
+from distrivote.evaluation.pooled_auroc import PooledAuroc, mean_auroc, pooled_auroc
 from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores, has_confidence
@@ -147,20 +148,35 @@ def _joined(sets: Sequence[PoolSet]) -> Voters:
     return Voters(*(np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True)))
 
 
+def _pooled(setting: Setting, study: Study, way: Way) -> dict[str, PooledAuroc]:
+    """Return the AUROC of every benchmark that has one, and their mean where all have."""
+    found = {}
+    for each in sets_of(setting, study, way):
+        one = pooled_auroc(each.pools, each.benchmark, setting.seed)
+        if not np.isnan(one.value):
+            found[each.benchmark] = one
+    if len(found) == len(study.benches) > 1:
+        found[AVERAGE] = mean_auroc(list(found.values()))
+    return found
+
+
 def _pooled_table(setting: Setting, study: Study, ways: Sequence[Way]) -> Table:
     columns = [Column("method", "Sampling")]
     fields: list[dict[str, Cell]] = [{"method": way.name} for way in ways]
-    for way, field in zip(ways, fields, strict=True):
-        found, sizes = [], []
-        for each in sets_of(setting, study, way):
-            pooled = float(auroc(*_joined([each]))[0])
-            field[each.benchmark] = None if np.isnan(pooled) else pooled
-            found.append(pooled)
-            sizes.append(len(each.pools))
-        if len(study.benches) > 1 and len(found) == len(study.benches) and not np.isnan(found).any():
-            field[AVERAGE] = float(np.average(found, weights=sizes))
+    pooled = [_pooled(setting, study, way) for way in ways]
     for column in columns_of(study):
-        columns.append(Column(column, column, "number", 4, best="highest"))
+        known = [each[column] for each in pooled if column in each]
+        best = max(known, key=lambda one: one.value, default=None)
+        for field, each in zip(fields, pooled, strict=True):
+            one = each.get(column)
+            low, high = (None, None) if one is None else one.interval or (None, None)
+            field[column] = None if one is None else one.value
+            field |= {f"{column}_low": low, f"{column}_high": high}
+            field[f"{column}_near"] = one is not None and best is not None and not one.really_differs(best)
+        ends = (f"{column}_low", f"{column}_high")
+        columns.append(
+            Column(column, column, "number", 4, None, *ends, best="highest", near=f"{column}_near")
+        )
         paper = Paper("ssc_distribution", "", "AUROC", 1.0)
         values = [published_value(setting, study, paper, way.name, column) for way in ways]
         if any(value is not None for value in values):

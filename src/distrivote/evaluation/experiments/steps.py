@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,17 @@ from distrivote.evaluation.studies import PUBLISHED_SETTINGS, Study
 from distrivote.selfstepconf.threshold import Threshold
 
 _TOKENS, _CONFIDENCE = Axis("token", "Token", "whole"), Axis("confidence", "Confidence")
+
+
+class Spot(NamedTuple):
+    """Where a trajectory is found: the same one in runs with the same seed."""
+
+    question: str
+    sample: int
+
+    @property
+    def words(self) -> str:
+        return f"trajectory {self.sample + 1} of question {self.question}"
 
 
 def threshold_course(trace: Trace, alpha: float, delta: float) -> list[float]:
@@ -50,29 +62,38 @@ def _make_trace(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
                 for way in WAYS
                 if (source := bench.which(way.starred)) is not None
             }
-            traces = {name: {t.question: t for t in each.traces} for name, each in sets.items()}
-            question = _most_reflected(list(traces.values()))
-            if question is None:
+            traces = {name: _by_spot(each) for name, each in sets.items()}
+            spot = _most_reflected(list(traces.values()))
+            if spot is None:
                 notes.append(f"{study.model} on {bench.benchmark}: no steps are recorded, so none are shown")
                 continue
-            shown = {name: found[question] for name, found in traces.items()}
+            shown = {name: found[spot] for name, found in traces.items()}
             name = f"{slug(study.model)}-{slug(bench.benchmark)}"
-            tables.append(_trace_table(name, f"{study.model} on {bench.benchmark}", question, shown))
-            charts.append(_trace_chart(name, study, question, shown, sets))
+            tables.append(_trace_table(name, f"{study.model} on {bench.benchmark}", spot, shown))
+            charts.append(_trace_chart(name, study, spot, shown, sets))
+            if not any(len(trace.reflections) for trace in shown.values()):
+                notes.append(f"{study.model} on {bench.benchmark}: no trajectory that was looked at reflects")
             if "SelfStepConf" not in shown:
                 notes.append(f"{study.model} on {bench.benchmark}: no SelfStepConf run to show beside")
     return Findings(tables, charts, notes)
 
 
-def _most_reflected(traces: Sequence[Mapping[str, Trace]]) -> str | None:
-    """Return the question that all have and whose last trace has most reflections."""
+def _by_spot(each: PoolSet) -> dict[Spot, Trace]:
+    return {Spot(trace.question, trace.sample): trace for trace in each.traces}
+
+
+def _most_reflected(traces: Sequence[Mapping[Spot, Trace]]) -> Spot | None:
+    """Return the trajectory that all have and that reflects most in the last one; of equals the longest."""
     if not traces:
         return None
-    shared = [question for question in traces[-1] if all(question in one for one in traces)]
-    return max(shared, key=lambda question: len(traces[-1][question].reflections), default=None)
+    shared = [spot for spot in traces[-1] if all(spot in one for one in traces)]
+    last = traces[-1]
+    return max(
+        shared, key=lambda spot: (len(last[spot].reflections), len(last[spot].step_ends)), default=None
+    )
 
 
-def _trace_table(name: str, where: str, question: str, shown: Mapping[str, Trace]) -> Table:
+def _trace_table(name: str, where: str, spot: Spot, shown: Mapping[str, Trace]) -> Table:
     rows: list[Row] = [
         {
             "method": way,
@@ -92,11 +113,11 @@ def _trace_table(name: str, where: str, question: str, shown: Mapping[str, Trace
         Column("reflections", "Reflections", "whole", 0),
         Column("confidence", "Mean step confidence", "number", 3),
     )
-    return Table(name, f"{where}: the first trajectory of question {question}", columns, tuple(rows))
+    return Table(name, f"{where}: {spot.words}", columns, tuple(rows))
 
 
 def _trace_chart(
-    name: str, study: Study, question: str, shown: Mapping[str, Trace], sets: Mapping[str, PoolSet]
+    name: str, study: Study, spot: Spot, shown: Mapping[str, Trace], sets: Mapping[str, PoolSet]
 ) -> Chart:
     rows: list[Row] = []
     for way, trace in shown.items():
@@ -107,7 +128,7 @@ def _trace_chart(
     return Chart(
         name,
         "Where does confidence drop, and what does a reflection do?",
-        f"{study.model}, the first trajectory of question {question}",
+        f"{study.model}, {spot.words}",
         "steps",
         _TOKENS,
         _CONFIDENCE,
@@ -118,20 +139,20 @@ def _trace_chart(
 
 
 def alpha_course(sets: Sequence[PoolSet], model: str) -> Chart | None:
-    """Return how the threshold runs in the first shared trajectory of runs with different alpha."""
-    traces = [{trace.question: trace for trace in each.traces} for each in sets]
-    question = _most_reflected(traces)
-    if question is None:
+    """Return how the threshold runs in one trajectory of each of the runs with different alpha."""
+    traces = [_by_spot(each) for each in sets]
+    spot = _most_reflected(traces)
+    if spot is None:
         return None
     rows: list[Row] = []
     for each, found in zip(sets, traces, strict=True):
         alpha = _number(each, "alpha")
-        taus = threshold_course(found[question], alpha, _number(each, "delta"))
-        rows += _course(found[question], taus, f"alpha = {alpha:g}")
+        taus = threshold_course(found[spot], alpha, _number(each, "delta"))
+        rows += _course(found[spot], taus, f"alpha = {alpha:g}")
     return Chart(
         f"{slug(model)}-threshold",
         "How does the threshold follow the steps?",
-        f"{model}, the first trajectory of question {question} in each run",
+        f"{model}, {spot.words} in each run",
         "steps",
         _TOKENS,
         Axis("confidence", "Threshold"),

@@ -174,11 +174,15 @@ def _top_entries(_setting: Setting, _study: Study) -> list[Entry]:
     ]
 
 
+def _intervals(n: int) -> str:
+    return f"{n} interval{'s' if n > 1 else ''}"
+
+
 def _interval_entries(_setting: Setting, _study: Study) -> list[Entry]:
     return [
         Entry(
             line(
-                f"{label}, {n} intervals",
+                f"{label}, {_intervals(n)}",
                 f"{_method(label)}:intervals={n}",
                 paper=label,
                 starred=label.endswith("*"),
@@ -195,7 +199,7 @@ def _interval_entries(_setting: Setting, _study: Study) -> list[Entry]:
 def _interval_top_entries(_setting: Setting, _study: Study) -> list[Entry]:
     return [
         Entry(
-            line(f"top {top}%, {n} intervals", f"hier-top{top}:intervals={n}"),
+            line(f"top {top}%, {_intervals(n)}", f"hier-top{top}:intervals={n}"),
             f"top {top}%",
             n,
             None,

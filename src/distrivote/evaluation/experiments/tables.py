@@ -9,6 +9,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from distrivote.evaluation.estimates import Estimate, Sample, compare
 from distrivote.evaluation.experiments.base import (
     AVERAGE,
@@ -25,6 +27,8 @@ from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
 
 N_PUBLISHED_BENCHMARKS = 5
+GREEDY = "temperature=0"
+"""The paper's setting where it has one response per question, the likeliest."""
 
 
 class Paper(NamedTuple):
@@ -40,8 +44,13 @@ class Paper(NamedTuple):
 def published_value(
     setting: Setting, study: Study, paper: Paper | None, method: str | None, column: str
 ) -> float | None:
-    """Return the paper's number; its average only beside an average over the same five benchmarks."""
+    """Return the paper's number; its average only beside an average over the same five benchmarks.
+
+    Beside greedy samples stand only the numbers that the paper has at temperature 0.
+    """
     if setting.published is None or paper is None or method is None:
+        return None
+    if study.temperature == 0 and paper.setting != GREEDY:
         return None
     if column == AVERAGE:
         known = {setting.published.benchmark(bench.benchmark) for bench in study.benches} - {None}
@@ -83,15 +92,18 @@ def measured(
     return [row for row in found if row is not None]
 
 
-def near_the_best(setting: Setting, rows: Sequence[Measured], column: str) -> list[bool]:
-    """Return for each row whether its difference from the best of the column is not real."""
-    there = [row for row in rows if column in row.samples]
-    if not there:
-        return [False] * len(rows)
-    best = max(there, key=lambda row: row.estimates[column].mean or 0.0)
+def near_the_best(samples: Sequence[Sequence[Sample] | None], seed: int) -> list[bool]:
+    """Return for each row whether its difference from the best one is not real."""
+    known = []
+    for index, some in enumerate(samples):
+        values = np.concatenate([sample.questions for sample in some]) if some else np.empty(0)
+        values = values[~np.isnan(values)]
+        if len(values):
+            known.append((float(values.mean()), -index))
+    leader = samples[-max(known)[1]] if known else None
     near = []
-    for row in rows:
-        found = compare(row.samples[column], best.samples[column], setting.seed) if row in there else None
+    for some in samples:
+        found = None if some is None or leader is None else compare(some, leader, seed)
         near.append(found is not None and not found.real)
     return near
 
@@ -118,7 +130,9 @@ def line_table(
     columns = [Column("method", label)]
     fields: list[dict[str, Cell]] = [{"method": row.line.label} for row in rows]
     for column in columns_of(study):
-        near = near_the_best(setting, rows, column) if best == "highest" else [False] * len(rows)
+        near = [False] * len(rows)
+        if best == "highest":
+            near = near_the_best([row.samples.get(column) for row in rows], setting.seed)
         beside = []
         for row, field, close in zip(rows, fields, near, strict=True):
             field |= cells(column, row.estimates.get(column))

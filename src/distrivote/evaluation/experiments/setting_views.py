@@ -1,0 +1,168 @@
+"""Tables and charts of runs with different settings: accuracies, lengths, reflections.
+
+The paper calls them accuracy and analysis metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from distrivote.evaluation.drawn import Voting
+from distrivote.evaluation.experiments.base import Setting, slug
+from distrivote.evaluation.experiments.points import column_words, last_column
+from distrivote.evaluation.experiments.sampling import mean_confidence, mean_of, share_right
+from distrivote.evaluation.experiments.tables import budget_words
+from distrivote.evaluation.pools import Pool
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
+from distrivote.evaluation.studies import Study
+from distrivote.voting.methods import parse_method
+
+_REFLECTED = "How often does the model think again?"
+
+
+class Whole(NamedTuple):
+    """A measure of whole pools."""
+
+    label: str
+    published: str
+    """What the paper calls it; "-" if it has none."""
+
+    value: Callable[[Pool], float]
+
+
+# The paper counts the steps of every splitter by empty lines.
+LENGTHS: Mapping[str, Whole] = {
+    "steps": Whole("Steps", "-", mean_of(lambda pool: pool.n_steps)),
+    "paragraphs": Whole("Steps by empty lines", "Steps Count", mean_of(lambda pool: pool.n_paragraphs)),
+    "tokens": Whole("Tokens", "Tokens Count", mean_of(lambda pool: pool.n_tokens)),
+    "confidence": Whole("Confidence", "Confidence", mean_confidence),
+    "reflections": Whole("Reflections", "Reflections Count", mean_of(lambda pool: pool.n_reflections)),
+    "seconds": Whole("Seconds", "-", mean_of(lambda pool: pool.seconds)),
+}
+WHOLE: Mapping[str, Whole] = {"pass1": Whole("Pass@1", "Pass@1", share_right), **LENGTHS}
+VOTES = {"WSC-GMM*": Voting(parse_method("wsc-gmm")), "DIS-GMM*": Voting(parse_method("dis-gmm"))}
+SHARES = ("pass1", *VOTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is compared: a name, a question, and one or two settings."""
+
+    name: str
+    title: str
+    keys: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def setting_tables(
+    each: Compared, setting: Setting, study: Study, rows: list[dict[str, Cell]]
+) -> Iterator[Table]:
+    """Yield the accuracies and the lengths, as the paper has them."""
+    where = column_words(last_column(study))
+    yield Table(
+        slug(study.model),
+        f"{study.model}: {each.title[0].lower()}{each.title[1:]} ({where}, {budget_words(setting)})",
+        _columns(each, study, rows, SHARES),
+        tuple(rows),
+    )
+    if any(row[name] is not None for row in rows for name in LENGTHS):
+        yield Table(
+            f"{slug(study.model)}-lengths",
+            f"{study.model}: means per trajectory ({where})",
+            _columns(each, study, rows, tuple(LENGTHS)),
+            tuple(rows),
+        )
+
+
+def _columns(
+    each: Compared, study: Study, rows: list[dict[str, Cell]], names: Sequence[str]
+) -> tuple[Column, ...]:
+    columns = [Column(key, label, "text", 2) for key, label in zip(each.keys, each.labels, strict=True)]
+    if any(row["n_benchmarks"] != len(study.benches) for row in rows):
+        columns.append(Column("n_benchmarks", "Benchmarks", "whole", 0))
+    for name in names:
+        if all(row[name] is None for row in rows):
+            continue
+        label, share = _label(name), name in SHARES
+        kind: Literal["percent", "number"] = "percent" if share else "number"
+        columns.append(
+            Column(
+                name,
+                label,
+                kind,
+                2,
+                spread=f"{name}_sd",
+                low=f"{name}_low",
+                high=f"{name}_high",
+                best="highest" if share else None,
+                near=f"{name}_near" if share else None,
+            )
+        )
+        if any(f"{name}_paper" in row for row in rows):
+            columns.append(Column(f"{name}_paper", f"{label}, paper", kind, 2))
+            for row in rows:
+                row.setdefault(f"{name}_paper", None)
+    return tuple(columns)
+
+
+def setting_charts(each: Compared, setting: Setting, study: Study, rows: Sequence[Row]) -> Iterator[Chart]:
+    """Yield accuracies and reflections by the setting; as heatmaps by two of them."""
+    subtitle = f"{study.model}, {column_words(last_column(study))}"
+    votes = f"{subtitle}, {budget_words(setting)}"
+    numbers = all(isinstance(row[each.keys[0]], (int, float)) for row in rows)
+    first = Axis(each.keys[0], each.labels[0], "number" if numbers else "text")
+    reflected = all(row["reflections"] is not None for row in rows)
+    if len(each.keys) == 2:
+        second = Axis(each.keys[1], each.labels[1])
+        if all(row["DIS-GMM*"] is not None for row in rows):
+            value = Axis("DIS-GMM*", "DIS-GMM*", "percent")
+            name = f"{slug(study.model)}-DIS-GMM"
+            yield Chart(name, each.title, votes, "heatmap", first, second, tuple(rows), value=value)
+        if reflected:
+            value = Axis("reflections", "Reflections")
+            name = f"{slug(study.model)}-reflections"
+            yield Chart(name, _REFLECTED, subtitle, "heatmap", first, second, tuple(rows), value=value)
+        return
+    points = [point for name in SHARES for point in _points(each, rows, name)]
+    yield Chart(
+        f"{slug(study.model)}-accuracy",
+        each.title,
+        f"{votes}; 95% intervals over questions",
+        "lines" if numbers else "points",
+        first,
+        Axis("value", "Accuracy", "percent"),
+        tuple(points),
+        series="series",
+        low="low",
+        high="high",
+    )
+    if reflected:
+        yield Chart(
+            f"{slug(study.model)}-reflections",
+            _REFLECTED,
+            f"{subtitle}; 95% intervals over questions",
+            "lines" if numbers else "points",
+            first,
+            Axis("value", "Reflections per trajectory", zero=True),
+            tuple(_points(each, rows, "reflections")),
+            low="low",
+            high="high",
+        )
+
+
+def _points(each: Compared, rows: Sequence[Row], name: str) -> Iterator[Row]:
+    for row in rows:
+        if row[name] is not None:
+            yield {
+                each.keys[0]: row[each.keys[0]],
+                "value": row[name],
+                "low": row[f"{name}_low"],
+                "high": row[f"{name}_high"],
+                "series": _label(name),
+            }
+
+
+def _label(name: str) -> str:
+    return WHOLE[name].label if name in WHOLE else name

@@ -1,0 +1,171 @@
+"""What majority voting, DistriVoting and `auto` make of the draws of a pool set, with the probabilities.
+
+`auto` is seen twice: as a single vote, which knows nothing but its question, and as one of a whole run,
+whose questions together say what the model's confidences are worth. Every repeat is a run of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.evaluation.drawn import Drawn, drawn
+from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
+from distrivote.evaluation.scoring import BATCH, draw_pools, has_confidence
+from distrivote.voting.kernels.evidence import Evidence, evidence_of
+from distrivote.voting.methods import parse_method
+from distrivote.voting.pipeline import EVEN
+from distrivote.voting.probability import Calibration, features
+from distrivote.voting.trust import SEPARATIONS, Trust, learned, likelihoods
+
+METHODS = ("sc", "dis-gmm", "auto")
+WHOLE_RUN = "auto, whole run"
+
+
+class Winners(NamedTuple):
+    """The winners of one method: (n_questions, n_repeats) each."""
+
+    answered: Flags
+    """Whether there is a winner."""
+
+    right: Flags
+    probability: Floats
+    """By the calibration that ships."""
+
+    share: Floats
+    """Of the votes; 0 without an answer."""
+
+    features: Floats
+    """(n_questions, n_repeats, 2) What a calibration looks at; 0 without an answer."""
+
+
+class _Part(NamedTuple):
+    """A batch of draws: (n_pools, ...) each, the repeats of a question one after the other."""
+
+    n_questions: int
+    winners: dict[str, Winners]
+    pair: Evidence
+    """(n_pools, 2) each: for the winners of `sc` and `dis-gmm`."""
+
+    differ: Flags
+    """Whether those are two."""
+
+    likely: Floats
+    """(n_pools, n_separations) 1 where a pool tells nothing of what confidences are worth."""
+
+    telling: Flags
+    n_answered: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """What every method made of every draw: (n_questions, n_repeats)."""
+
+    winners: dict[str, Winners]
+    """By method: `METHODS`."""
+
+    run_right: Flags
+    """Whether `auto` is right that learned its trust from the whole run."""
+
+    trusts: tuple[Trust, ...]
+    """(n_repeats,) What was learned."""
+
+    n_answered: Ints
+
+    def right(self, way: str) -> Flags:
+        """Return whether each winner is right, by a method's name or `WHOLE_RUN`."""
+        return self.run_right if way == WHOLE_RUN else self.winners[way].right
+
+    @property
+    def separation(self) -> float:
+        """The learned separation, on average over repeats."""
+        return float(np.mean([trust.separation for trust in self.trusts]))
+
+
+def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Votes:
+    """Vote on draws of `budget` trajectories; None: once, on all that each question has."""
+    n_repeats = 1 if budget is None else n_repeats
+    parts = [_part(draws, n) for n, draws in _draws(source, budget, n_repeats, seed)]
+
+    def joined(values: Sequence[Floats | Flags | Ints]) -> np.ndarray:
+        whole = np.concatenate(values)
+        return whole.reshape(-1, n_repeats, *whole.shape[1:])
+
+    winners = {
+        name: Winners(*map(joined, zip(*(part.winners[name] for part in parts), strict=True)))
+        for name in METHODS
+    }
+    pair = Evidence(*map(joined, zip(*(part.pair for part in parts), strict=True)))
+    differ, telling = (joined([getattr(part, name) for part in parts]) for name in ("differ", "telling"))
+    likely = joined([part.likely for part in parts])
+    trusts, run_right = [], winners["sc"].right.copy()
+    for repeat in range(n_repeats):
+        trust = learned(likely[:, repeat][telling[:, repeat]])
+        trusts.append(trust)
+        rows = np.flatnonzero(differ[:, repeat])
+        some = Evidence(*(values[rows, repeat] for values in pair))
+        first = np.zeros(len(rows), dtype=np.int64)
+        surer = rows[trust.preference(some, first, first + 1) > EVEN]
+        run_right[surer, repeat] = winners["dis-gmm"].right[surer, repeat]
+    return Votes(winners, run_right, tuple(trusts), joined([part.n_answered for part in parts]))
+
+
+def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[tuple[int, Drawn]]:
+    """Yield a number of questions and their draws, as much at a time as memory should hold."""
+    confident = has_confidence(source)
+    longest = max(pool.n_trajectories for pool in source.pools)
+    at_once = max(1, BATCH // (longest if budget is None else budget * n_repeats))
+    for start in range(0, len(source.pools), at_once):
+        some = source.pools[start : start + at_once]
+        if budget is None:
+            yield len(some), _whole(some, longest, confident)
+        else:
+            yield len(some), draw_pools(some, budget, n_repeats, seed, confident=confident)
+
+
+def _whole(pools: Sequence[Pool], longest: int, confident: bool) -> Drawn:
+    """Return whole pools in their own order, filled up with trajectories that have no answer."""
+    classes = np.full((len(pools), longest), -1)
+    confidence = np.ones((len(pools), longest))
+    correct, right = np.zeros((2, len(pools), longest), dtype=np.bool_)
+    for row, pool in enumerate(pools):
+        n = pool.n_trajectories
+        given = pool.classes >= 0
+        classes[row, :n] = pool.classes
+        if confident:
+            confidence[row, :n] = pool.confidence
+            classes[row, :n][np.isnan(pool.confidence)] = -1
+        correct[row, :n] = pool.correct
+        right[row, :n][given] = pool.right_classes[pool.classes[given]]
+    return drawn(classes, confidence, correct, right)
+
+
+def _part(draws: Drawn, n_questions: int) -> _Part:
+    electorate = draws.electorate
+    pools = electorate.pools
+    evidence = evidence_of(pools)
+    n_answered = np.count_nonzero(pools.answered, axis=1)
+    each = np.arange(len(n_answered))
+    rows, probabilities = features(evidence, Trust()), Calibration().of(evidence, Trust())
+    winners, elected = {}, {}
+    for name in METHODS:
+        ids = parse_method(name).decide(electorate).winners
+        answered = ids >= 0
+        at = np.maximum(ids, 0)
+        elected[name] = at
+        winners[name] = Winners(
+            answered,
+            draws.right[each, at] & answered,
+            np.where(answered, probabilities[each, at], 0.0),
+            evidence.counts[each, at] / np.maximum(n_answered, 1),
+            np.where(answered[:, None], rows[each, at], 0.0),
+        )
+    both = np.stack([elected["sc"], elected["dis-gmm"]], axis=1)
+    pair = Evidence(*(np.take_along_axis(values, both, axis=1) for values in evidence))
+    telling: Flags = np.any(evidence.precisions > 0, axis=1)
+    likely = np.ones((len(each), len(SEPARATIONS)))
+    likely[telling] = likelihoods(evidence)
+    return _Part(n_questions, winners, pair, both[:, 0] != both[:, 1], likely, telling, n_answered)

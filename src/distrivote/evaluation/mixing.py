@@ -1,0 +1,57 @@
+"""Pool sets that vote with another signal: the length of trajectories, or a mix of all measures."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from distrivote.errors import InputError
+from distrivote.evaluation.pools import Floats, Pool, PoolSet
+from distrivote.voting.signals import combine
+
+LENGTH = "length"
+
+
+def by_length(source: PoolSet) -> PoolSet:
+    """Return the set with 1000 / the number of tokens for a confidence: shorter is surer."""
+    return _with(source, [_shortness(source.name, pool) for pool in source.pools])
+
+
+def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
+    """Return the set with a mix of its measures for a confidence, and the weight of each.
+
+    A measure takes part if every answer has it.
+    """
+    pools = source.pools
+    names = dict.fromkeys(name for pool in pools for name in pool.measures)
+    signals = {name: np.concatenate([_measure(pool, name) for pool in pools]) for name in names}
+    if all(pool.n_tokens is not None for pool in pools):
+        signals[LENGTH] = np.concatenate([_shortness(source.name, pool) for pool in pools])
+    classes = np.concatenate([pool.classes for pool in pools])
+    whole = {name: values for name, values in signals.items() if np.isfinite(values[classes >= 0]).all()}
+    if not whole:
+        raise InputError(f"{source.name} has no measure that every answer has: name one with --signal")
+    offsets = np.cumsum([0, *(pool.n_trajectories for pool in pools)])
+    combined = combine(whole, classes, offsets)
+    return _with(source, np.split(combined.confidences, offsets[1:-1])), combined.weights
+
+
+def _measure(pool: Pool, name: str) -> Floats:
+    missing = np.full(pool.n_trajectories, np.nan)
+    return np.asarray(pool.measures.get(name, missing), dtype=np.float64)
+
+
+def _shortness(name: str, pool: Pool) -> Floats:
+    if pool.n_tokens is None:
+        raise InputError(f"question {pool.question} of {name} has no lengths: vote with another signal")
+    lengths = pool.n_tokens.astype(np.float64)
+    return np.where(lengths > 0, 1000.0 / np.maximum(lengths, 1.0), np.nan)
+
+
+def _with(source: PoolSet, confidences: list[Floats]) -> PoolSet:
+    pools = [
+        dataclasses.replace(pool, confidence=values)
+        for pool, values in zip(source.pools, confidences, strict=True)
+    ]
+    return dataclasses.replace(source, pools=tuple(pools))
