@@ -82,7 +82,7 @@ def test_every_question_of_many_batches_is_voted_on_in_order(
 
 
 def test_an_error_in_a_vote_is_not_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(results_module, "elect", fail)

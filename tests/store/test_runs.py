@@ -204,6 +204,28 @@ def test_questions_and_columns(tmp_path: Path) -> None:
         run.table(["answr"])
     with pytest.raises(InputError, match="no sample 5 of question 'b': it has 2 trajectories"):
         run.row("b", 5)
+    with pytest.raises(InputError, match="no sample 9223372036854775808"):
+        run.row("b", 2**63)
+
+
+def test_the_time_of_a_trajectory_comes_back(tmp_path: Path) -> None:
+    timed = dataclasses.replace(trajectory(), seconds=1.5)
+    run = stored(tmp_path, row_of(PROBLEM, timed), row_of(PROBLEM, trajectory(index=1)))
+    assert run.table(["seconds"])["seconds"].to_pylist() == [1.5, None]
+    assert [trajectory_of(run.row("q1", sample)).seconds for sample in (0, 1)] == [1.5, None]
+
+
+def test_a_run_from_before_there_were_times_is_read_and_goes_on(tmp_path: Path) -> None:
+    stored(tmp_path, row_of(PROBLEM, trajectory()))
+    (part,) = parts(tmp_path)
+    older = pq.read_table(part).drop_columns(["seconds"])
+    part.unlink()
+    run_parts.write_part(tmp_path / "parts", "0ld", 0, older)
+    timed = row_of(PROBLEM, dataclasses.replace(trajectory(index=1), seconds=2.0))
+    run = stored(tmp_path, timed)
+    assert run.table(["seconds"])["seconds"].to_pylist() == [None, 2.0]
+    assert compact(tmp_path).n_rows == 2
+    assert Run.open(tmp_path).table(["seconds"])["seconds"].to_pylist() == [None, 2.0]
 
 
 def test_an_empty_run_reads_as_empty(tmp_path: Path) -> None:

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import csv
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from distrivote.benchmarks.rows import Row, Rows
 from distrivote.errors import InputError
-from distrivote.store.faults import json_object, not_text
+from distrivote.store.faults import check_weight, json_object, not_text
 
-LARGEST_FILE = 1_000_000_000
+LARGEST_FILE = 256_000_000
 """Bytes. A benchmark of that size is more likely the wrong file."""
+
+LARGEST_CONTENT = 512 << 20
+"""Bytes of a Parquet file when it is unpacked."""
+
+MOST_CELLS = 20_000_000
+LONGEST_HEADER = 1_000_000
 
 
 def read(path: str | os.PathLike[str]) -> Rows:
@@ -48,6 +55,7 @@ def read(path: str | os.PathLike[str]) -> Rows:
 
 def _lines(content: bytes, name: str) -> list[str]:
     """Decode a file line by line; only line feeds end a line, as a question may hold any other."""
+    check_weight(content, name)
     lines = []
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if b"\0" in line:
@@ -74,17 +82,20 @@ def _csv_rows(lines: list[str], name: str) -> Iterator[Row]:
     before = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
     if before == len(lines):
         return
+    if len(lines[before]) > LONGEST_HEADER:
+        raise InputError(
+            f"{name}, line {before + 1} is a header of more than {LONGEST_HEADER // 1_000_000} MB: write the"
+            " names of the columns there"
+        )
     delimiter = max(",\t;", key=lines[before].count)
     csv.field_size_limit(LARGEST_FILE)
     reader = csv.reader(lines[before:], delimiter=delimiter, strict=True)
     line = before + 1
     try:
         names = [column.strip() for column in next(reader)]
-        for column in names:
-            if names.count(column) > 1:
-                raise InputError(
-                    f"{name} has {names.count(column)} columns called {column!r}: rename all but one"
-                )
+        for column, n in Counter(names).items():
+            if n > 1:
+                raise InputError(f"{name} has {n} columns called {column[:200]!r}: rename all but one")
         line = before + reader.line_num + 1
         for fields in reader:
             if len(fields) > 1 or any(field.strip() for field in fields):
@@ -106,12 +117,27 @@ def _parquet_rows(path: Path, name: str) -> list[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from distrivote.store.parquet_pages import PagesError, n_bytes_repeated, weigh
+
     try:
         # Not as a dataset: a folder called `year=2025` must not become a column.
-        with pq.ParquetFile(path) as file:
-            values: list[dict[str, Any]] = file.read().to_pylist()
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0].rstrip(". ")
+        with open(path, "rb") as source:
+            metadata = pq.read_metadata(source)
+            weights = weigh(source, metadata, metadata.schema.to_arrow_schema().names)
+            n_bytes = sum(
+                weight.n_bytes_repeated if weight.is_nested or weight.has_prefixes else weight.n_bytes
+                for weight in weights.values()
+            )
+            n_cells = metadata.num_rows * max(1, metadata.num_columns)
+            large = [name for name, weight in weights.items() if weight.n_bytes_repeated > LARGEST_CONTENT]
+            if n_bytes <= LARGEST_CONTENT and n_cells <= MOST_CELLS:
+                table = pq.ParquetFile(source, metadata=metadata, read_dictionary=large).read()
+                n_bytes += sum(n_bytes_repeated(table[name]) for name in large)
+            if n_bytes > LARGEST_CONTENT or n_cells > MOST_CELLS:
+                raise PagesError("it holds more than a benchmark does")
+            values: list[dict[str, Any]] = table.to_pylist()
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError, PagesError) as error:
+        reason = str(error).partition("\n")[0].rstrip(". ")
         raise InputError(
             f"{name} can't be read as a Parquet file ({reason}): it may be truncated, so copy or write"
             " it again"

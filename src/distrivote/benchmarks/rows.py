@@ -70,9 +70,9 @@ class Rows(NamedTuple):
             if name in there:
                 return name
         wanted = " or ".join(repr(name) for name in names)
+        shown = (name if name.isprintable() else repr(name)[1:-1] for name in there[:20])
         raise InputError(
-            f"{self.source} has no column {wanted} (it has {', '.join(there[:20])}): rename the one"
-            " that is meant"
+            f"{self.source} has no column {wanted} (it has {', '.join(shown)}): rename the one that is meant"
         )
 
     def optional(self, names: Iterable[str]) -> str | None:

@@ -14,6 +14,11 @@ from distrivote.errors import InputError
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 """What the column `correct` may say, as lower-case labels."""
 
+HEAVIEST = 3 << 30
+"""Bytes of memory that the JSON values of one line or document may take, by a cautious estimate."""
+
+_LIGHT = 16 << 20
+
 
 def missing_id(where: str, column: str) -> InputError:
     return InputError(f"{where}: {column} is missing, and every row needs one: fill it in or drop the row")
@@ -52,6 +57,17 @@ def quoted(value: object, longest: int = 60) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def check_weight(content: bytes, where: str) -> None:
+    """Raise InputError if JSON would take far more memory than it has bytes, as millions of {} do."""
+    if len(content) > _LIGHT:
+        weight = 200 * content.count(b"{") + 64 * content.count(b"[") + 60 * content.count(b",")
+        if weight > HEAVIEST:
+            raise InputError(
+                f"{where} holds so many JSON values that they would take more than {HEAVIEST >> 30} GB of"
+                " memory: write fewer of them at once"
+            )
+
+
 def json_object(text: str, where: Callable[[], str], fields: str) -> dict[str, Any]:
     """Return the object on one line of JSON; the error says which `fields` it should hold."""
     try:
@@ -67,8 +83,9 @@ def json_object(text: str, where: Callable[[], str], fields: str) -> dict[str, A
             " object per line"
         ) from error
     if not isinstance(record, dict):
+        # A long one may be so deep that it can't be shown.
+        shown = "a list" if isinstance(record, list) and len(text) > 200 else quoted(record, 40)
         raise InputError(
-            f"{where()} is not a JSON object but {quoted(record, 40)}: write one object with {fields}"
-            " per line"
+            f"{where()} is not a JSON object but {shown}: write one object with {fields} per line"
         )
     return record

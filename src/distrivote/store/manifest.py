@@ -26,6 +26,17 @@ NAME = "manifest.json"
 _LATER = ("stop_when",)
 """Fields that older manifests do not have; they had the default."""
 
+_LARGEST = 4 << 20
+"""In bytes."""
+
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("engine", "model", "template", "benchmark", "stop_when", "library_version"), str),
+    **dict.fromkeys(("budget", "limit", "seed"), int),
+    **dict.fromkeys(("sampling", "ssc"), dict),
+}
+_OPTIONAL = ("ssc", "limit", "stop_when")
+_DEEPEST = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -83,8 +94,12 @@ class Manifest:
     def load(cls, run: Path) -> Self:
         """Return the manifest of the run in that directory; FileNotFoundError if it has none."""
         path = run / NAME
+        with open(path, "rb") as file:
+            raw = file.read(_LARGEST + 1)
+        if len(raw) > _LARGEST:
+            raise InputError(f"{path} is larger than {_LARGEST >> 20} MB: it is not the manifest of a run")
         try:
-            content = json.loads(path.read_bytes())
+            content = json.loads(raw, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not JSON ({error}): restore it from a copy") from error
         newest = content.get("format_version") if isinstance(content, dict) else None
@@ -99,6 +114,13 @@ class Manifest:
         missing = [name for name in names if name not in content and name not in _LATER]
         if missing:
             raise InputError(f"{path} lacks {', '.join(missing)}: restore it from a copy")
+        for name, kinds in _KINDS.items():
+            value = content.get(name)
+            fits = isinstance(value, kinds) and not isinstance(value, bool) and _is_shallow(value)
+            if not fits and not (value is None and name in _OPTIONAL):
+                raise InputError(f"{path}: {name} is not what a run has there: restore it from a copy")
+        if not _is_controller(content["ssc"]):
+            raise InputError(f"{path}: ssc has no numbers alpha and delta: restore it from a copy")
         return cls(**{name: content[name] for name in names if name in content})
 
     def going_on(self, asked: Manifest, run: Path) -> Manifest:
@@ -148,6 +170,25 @@ class Manifest:
             beside.unlink(missing_ok=True)
             raise
         return beside
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number there")
+
+
+def _is_shallow(value: Any, deepest: int = _DEEPEST) -> bool:
+    """Say whether a JSON value is nested no deeper than settings are."""
+    if not isinstance(value, (dict, list)):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return deepest > 0 and all(_is_shallow(each, deepest - 1) for each in inside)
+
+
+def _is_controller(ssc: Mapping[str, Any] | None) -> bool:
+    """Say whether settings of SelfStepConf have the two that its threshold is made of."""
+    if ssc is None or ssc.get("kind") != "SelfStepConf":
+        return True
+    return all(type(ssc.get(name)) in (int, float) for name in ("alpha", "delta"))
 
 
 def settings_of(value: object) -> dict[str, Any]:

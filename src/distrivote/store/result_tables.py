@@ -26,6 +26,9 @@ _OURS = frozenset(
         "method",
         "answer",
         "share",
+        "probability",
+        "abstained",
+        "withheld",
         "n_kept",
         "n_cast",
         "n_unanswered",
@@ -70,10 +73,13 @@ def long_table(results: Results, by: str | None) -> pa.Table:
         "n_cast": own([pa.array(v.n_cast) for v in verdicts]),
         "n_unanswered": common(pa.array(results.n_trajectories - majority.n_cast)),
         "rejected": own([v.rejected for v in verdicts]),
-        "correct": own([_flags(v.right) for v in verdicts]),
-        "majority": common(majority.answer),
+        "correct": own([_flags(v.given_right) for v in verdicts]),
+        "majority": common(majority.winner),
         "majority_correct": common(_flags(majority.right)),
         "ground_truth": common(truths),
+        "probability": own([pa.array(v.probability) for v in verdicts]),
+        "abstained": own([pa.array(v.abstained) for v in verdicts]),
+        "withheld": own([v.withheld for v in verdicts]),
     }
     return pa.table(columns)
 
@@ -87,12 +93,14 @@ def wide_table(results: Results, by: str | None) -> pa.Table:
         verdict = results.verdicts[results.methods[0]]
         columns |= _details(verdict)
         if results.methods[0] != MAJORITY:
-            columns["majority"] = results.majority.answer
-        columns["correct"] = _flags(verdict.right)
+            columns["majority"] = results.majority.winner
+        columns["correct"] = _flags(verdict.given_right)
+        columns["probability"] = pa.array(verdict.probability.round(4))
+        columns["abstained"] = pa.array(verdict.abstained)
     else:
         columns |= {name: results.verdicts[name].answer for name in results.methods}
         if MAJORITY not in results.methods:
-            columns["majority"] = results.majority.answer
+            columns["majority"] = results.majority.winner
     return pa.table(columns)
 
 

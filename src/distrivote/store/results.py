@@ -17,22 +17,33 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from distrivote.store.questions import Questions
 from distrivote.store.truth import UNKNOWN, is_right
 from distrivote.voting.ballot import Outcome
 from distrivote.voting.methods import parse_method
-from distrivote.voting.vote import MIN_POOL, MIN_SEPARATION, elect
+from distrivote.voting.probability import Calibration
+from distrivote.voting.tallies import MIN_POOL, MIN_SEPARATION
+from distrivote.voting.vote import elect
 
 MAJORITY = "sc"
 _MOST_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """How probable an answer must be to be given."""
+
+    calibration: Calibration = field(default_factory=Calibration)
+    min_probability: float = 0.0
 
 
 class Verdict(NamedTuple):
     """What one method says about each of some questions: arrays over questions."""
 
     answer: pa.Array
-    """Text, null where nothing was answered."""
+    """Text, null where nothing was answered or the answer is withheld."""
 
     share: npt.NDArray[np.float64]
     n_kept: npt.NDArray[np.int64]
@@ -41,9 +52,26 @@ class Verdict(NamedTuple):
     """Text, null for none."""
 
     right: npt.NDArray[np.int8]
-    """1 right, 0 wrong, -1 unknown."""
+    """1 right, 0 wrong, -1 unknown: the winner, withheld or not."""
 
     separation: npt.NDArray[np.float64]
+    probability: npt.NDArray[np.float64]
+    """How probable the winner is, withheld or not."""
+
+    withheld: pa.Array
+    """Text: the answer that is not probable enough; null for none."""
+
+    abstained: npt.NDArray[np.bool_]
+
+    @property
+    def winner(self) -> pa.Array:
+        """Text: the answer, withheld or not."""
+        return pc.coalesce(self.answer, self.withheld)
+
+    @property
+    def given_right(self) -> npt.NDArray[np.int8]:
+        """As `right`, and unknown where the answer was withheld."""
+        return np.where(self.abstained, np.int8(UNKNOWN), self.right)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,14 +93,17 @@ class Results:
         return len(self.ids)
 
 
-def hold_elections(questions: Iterable[Questions], methods: Sequence[str]) -> Iterator[Results]:
+def hold_elections(
+    questions: Iterable[Questions], methods: Sequence[str], bar: Bar | None = None
+) -> Iterator[Results]:
     """Vote on all questions by all methods (canonical names), in order."""
+    bar = bar or Bar()
     n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
     waiting: deque[Future[Results]] = deque()
     pool = ThreadPoolExecutor(n_threads)
     try:
         for some in questions:
-            waiting.append(pool.submit(_results, some, tuple(methods)))
+            waiting.append(pool.submit(_results, some, tuple(methods), bar))
             # One in reserve per thread: memory holds a few batches, whatever the file's size.
             while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
                 yield waiting.popleft().result()
@@ -82,31 +113,37 @@ def hold_elections(questions: Iterable[Questions], methods: Sequence[str]) -> It
         pool.shutdown(cancel_futures=True)
 
 
-def _results(some: Questions, methods: tuple[str, ...]) -> Results:
+def _results(some: Questions, methods: tuple[str, ...], bar: Bar) -> Results:
     names = dict.fromkeys([*methods, MAJORITY])
-    outcomes = elect(some.classes, some.confidences, some.offsets, list(names))
+    outcomes = elect(some.classes, some.confidences, some.offsets, list(names), calibration=bar.calibration)
+    # The majority that is only shown beside has nobody to keep an answer from.
+    least = {name: bar.min_probability if name in methods else 0.0 for name in names}
     return Results(
         ids=some.ids,
         by=some.by,
         truths=some.truths,
         n_trajectories=np.diff(some.offsets),
         methods=methods,
-        verdicts={name: _verdict(some, outcome) for name, outcome in outcomes.items()},
+        verdicts={name: _verdict(some, outcome, least[name]) for name, outcome in outcomes.items()},
     )
 
 
-def _verdict(some: Questions, outcome: Outcome) -> Verdict:
+def _verdict(some: Questions, outcome: Outcome, min_probability: float) -> Verdict:
     def labels(classes: npt.NDArray[np.int64]) -> pa.Array:
         return some.labels.take(pa.array(classes, mask=classes < 0))
 
+    abstained = (outcome.winner >= 0) & (outcome.probability < min_probability)
     return Verdict(
-        answer=labels(outcome.winner),
+        answer=labels(np.where(abstained, -1, outcome.winner)),
         share=outcome.share,
         n_kept=outcome.n_kept,
         n_cast=outcome.n_cast,
         rejected=labels(outcome.rejected),
         right=is_right(some, outcome.winner),
         separation=outcome.separation,
+        probability=outcome.probability,
+        withheld=labels(np.where(abstained, outcome.winner, -1)),
+        abstained=abstained,
     )
 
 
@@ -145,6 +182,10 @@ class Totals:
     """Questions whose confidences hardly have two humps, for one of the methods that look."""
 
     accuracy: dict[str, Accuracy] = field(default_factory=dict)
+    """Of the answers that were given."""
+
+    n_withheld: dict[str, int] = field(default_factory=dict)
+    """Answers that were not probable enough, by method."""
 
     def add(self, results: Results) -> None:
         self.n_questions += len(results)
@@ -157,7 +198,9 @@ class Totals:
         one_hump = np.any([d < MIN_SEPARATION for d in separations], axis=0)
         self.n_one_hump += int((one_hump & (n_cast >= MIN_POOL)).sum())
         for name in dict.fromkeys([*self.methods, MAJORITY]):
-            right = results.verdicts[name].right
+            right = results.verdicts[name].given_right
+            withheld = int(results.verdicts[name].abstained.sum())
+            self.n_withheld[name] = self.n_withheld.get(name, 0) + withheld
             accuracy = self.accuracy.setdefault(name, Accuracy())
             accuracy.n_right += int((right == 1).sum())
             accuracy.n_known += int((right != UNKNOWN).sum())

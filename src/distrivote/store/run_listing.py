@@ -51,7 +51,9 @@ def list_parts(folder: Path, *, whole: bool = False) -> Listing:
 
 
 def _paths(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+    # A pipe that is called so would be waited for.
+    found = (path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+    return sorted(path for path in found if path.is_file())
 
 
 def _listed(seen: dict[Path, Part | str]) -> Listing:

@@ -27,6 +27,15 @@ import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
 from distrivote.store.manifest import sync_folder
+from distrivote.store.parquet_pages import (
+    Chunk,
+    allowance,
+    check_footer,
+    check_rows,
+    chunks_of,
+    n_bytes_repeated,
+    weigh,
+)
 from distrivote.store.schema import DICTIONARIES, ENCODINGS, SCHEMA
 
 FOLDER = "parts"
@@ -35,6 +44,9 @@ SMALL = 64 << 20
 
 N_GROUP_ROWS = 8192
 GROUP_BYTES = 16 << 20
+_LIGHT = 64 << 20
+"""In bytes; a column that may take more is read so that equal texts are held once."""
+
 _NAME = re.compile(r"part-[0-9a-z]+-\d+-(?P<body>[0-9a-f]{8})(?P<footer>[0-9a-f]{8})\.parquet")
 _WRITTEN, _REPLACES = b"distrivote.written", b"distrivote.replaces"
 _FOREIGN = 2**63 - 1
@@ -124,6 +136,10 @@ def checked(path: Path, whole: bool) -> Part:
         n_footer = _footer_size(file.read(8))
         if n_footer > n_bytes:
             raise Damage("it is cut short")
+        try:
+            check_footer(n_footer)
+        except ValueError as error:
+            raise Damage(str(error)) from error
         if name is not None:
             file.seek(n_bytes - n_footer)
             _compare(zlib.crc32(file.read()), name["footer"])
@@ -133,14 +149,18 @@ def checked(path: Path, whole: bool) -> Part:
         file.seek(0)
         try:
             footer = pq.read_metadata(file)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise Damage(f"it can't be read: {_first_line(error)}") from error
     metadata = footer.metadata or {}
     try:
         replaces = frozenset(json.loads(metadata.get(_REPLACES, b"[]")))
         written = int(metadata.get(_WRITTEN, _FOREIGN))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise Damage("its metadata can't be read") from error
+    try:
+        check_rows(footer.num_rows, n_bytes)
+    except ValueError as error:
+        raise Damage(str(error)) from error
     n_raw = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
     return Part(path, n_bytes, n_raw, footer.num_rows, written, replaces)
 
@@ -161,44 +181,98 @@ def _compare(crc: int, expected: str) -> None:
         raise Damage("its checksum does not fit")
 
 
-def read_part(part: Part, columns: Sequence[str], question_id: str | None = None) -> pa.Table:
+def read_part(
+    part: Part, columns: Sequence[str], question_id: str | None = None, most: int | None = None
+) -> pa.Table:
     """Return columns of a part, or of one question in it, nulls for those that it lacks.
 
-    `question_id` must be among the columns if only one question is asked for.
+    `question_id` must be among the columns if only one question is asked for. What would take more than
+    `most` bytes of memory is not read; None for as much as a file of its size may take.
 
     FileNotFoundError if it was merged meanwhile, ValueError if it is damaged.
     """
+    most = allowance(part.n_bytes) if most is None else most
     try:
-        with pq.ParquetFile(part.path, page_checksum_verification=True, pre_buffer=True) as file:
-            known = set(file.schema_arrow.names)
+        with open(part.path, "rb") as source:
+            metadata = pq.read_metadata(source)
+            known = set(metadata.schema.to_arrow_schema().names)
             there = [name for name in columns if name in known]
-            table = file.read_row_groups(_groups_with(file, question_id), there)
+            groups = _groups_with(source, metadata, question_id)
+            source.seek(0)
+            held_once = _held_once(source, metadata, there, groups, most)
+            file = pq.ParquetFile(
+                source,
+                metadata=metadata,
+                read_dictionary=held_once,
+                page_checksum_verification=True,
+                pre_buffer=True,
+            )
+            table = file.read_row_groups(groups, there)
+        most -= sum(n_bytes_repeated(table[name]) for name in held_once)
+        _require(most >= 0, "its content would not fit into memory")
         fields = [SCHEMA.field(name) for name in columns]
         arrays = [
             table[field.name].cast(field.type) if field.name in known else pa.nulls(len(table), field.type)
             for field in fields
         ]
         table = pa.table(arrays, schema=pa.schema([field.with_nullable(True) for field in fields]))
+        _check_values(table)
         return table if question_id is None else table.filter(pc.equal(table["question_id"], question_id))
     except FileNotFoundError:
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, LookupError, UnicodeDecodeError) as error:
         raise ValueError(_first_line(error)) from error
 
 
-def _groups_with(file: Any, question_id: str | None) -> list[int]:
+def _held_once(
+    source: BinaryIO, metadata: Any, columns: Sequence[str], groups: Sequence[int], most: int
+) -> list[str]:
+    """Return the columns to be read as codes of distinct values, lest they grow; ValueError past `most`."""
+    weights = weigh(source, metadata, columns, groups)
+    # Lists of texts can't be read as codes, and neither can texts that lean on each other.
+    n_bytes = sum(
+        weight.n_bytes_repeated if weight.is_nested or weight.has_prefixes else weight.n_bytes
+        for weight in weights.values()
+    )
+    _require(n_bytes <= most, "its content would not fit into memory")
+    return sorted(name for name, weight in weights.items() if weight.n_bytes_repeated > _LIGHT < most)
+
+
+def _check_values(table: pa.Table) -> None:
+    """Raise ValueError where rows are not told apart, or texts are none."""
+    for name in table.column_names:
+        if pa.types.is_string(table[name].type):
+            # Parquet readers hand strings on unchecked.
+            table[name].validate(full=True)
+        elif pa.types.is_list(table[name].type):
+            inside = pc.list_flatten(table[name])
+            _require(not inside.null_count, f"a {name} has gaps")
+            if pa.types.is_integer(inside.type) and len(inside):
+                _require(pc.min(inside).as_py() >= 0, f"a {name} has a number below 0")
+    for name in {"question_id", "sample"}.intersection(table.column_names):
+        _require(not table[name].null_count, f"a row has no {name}")
+    if "sample" in table.column_names and len(table):
+        _require(pc.min(table["sample"]).as_py() >= 0, "a sample has a number below 0")
+
+
+def _require(fits: bool, complaint: str) -> None:
+    if not fits:
+        raise ValueError(complaint)
+
+
+def _groups_with(source: BinaryIO, metadata: Any, question_id: str | None) -> list[int]:
     """Return the row groups that may hold the question, by their statistics."""
-    groups = list(range(file.metadata.num_row_groups))
-    column = file.schema_arrow.get_field_index("question_id")
-    if question_id is None or column < 0:
+    groups = list(range(metadata.num_row_groups))
+    leaves = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
+    if question_id is None or "question_id" not in leaves:
         return groups
-    # The first columns are flat, so that a column's place in the schema is its place in the file.
-    stats = [file.metadata.row_group(group).column(column).statistics for group in groups]
-    return [
-        group
-        for group, known in zip(groups, stats, strict=True)
-        if known is None or not known.has_min_max or known.min <= question_id <= known.max
-    ]
+    column = leaves.index("question_id")
+    wanted = question_id.encode("utf-8", "surrogatepass")
+
+    def may_hold(known: Chunk) -> bool:
+        return known.least is None or known.most is None or known.least <= wanted <= known.most
+
+    return [group for group, chunks in enumerate(chunks_of(source)) if may_hold(chunks[column])]
 
 
 def _first_line(error: BaseException) -> str:

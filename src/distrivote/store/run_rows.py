@@ -73,7 +73,13 @@ class Row:
     self_certainty: float = np.nan
     k: int | None = None
     n_tokens: int | None = None
+    seconds: float | None = None
+    """How long its engine took for it, None if that is not known."""
+
     finish_reason: str | None = None
+    flaw: str | None = None
+    """What is wrong with it, None if nothing is."""
+
     step_ends: Ints | None = None
     step_confidences: Singles | None = None
     unfinished: bool | None = None
@@ -159,17 +165,25 @@ def row_of(
         ground_truth=problem.answer,
         k=measures["confidence"].k,
         n_tokens=None if untold else trajectory.n_tokens,
+        seconds=trajectory.seconds,
         finish_reason=trajectory.finish_reason,
+        flaw=trajectory.flaw,
         server=trajectory.server,
         question=problem.question or None,
         text=trajectory.text,
         token_ends=np.cumsum([len(token) for token in trajectory.tokens], dtype=np.int32),
-        token_confidences=confidences.astype(np.float32),
-        token_logprobs=trajectory.logprobs.astype(np.float32),
-        top_logprobs=trajectory.top_logprobs.astype(np.float32),
+        token_confidences=singles(confidences),
+        token_logprobs=singles(trajectory.logprobs),
+        top_logprobs=singles(trajectory.top_logprobs),
         **{column: measure.value for column, measure in measures.items()},  # type: ignore[arg-type]
         **_watched(trajectory.interventions, steps),
     )
+
+
+def singles(values: npt.NDArray[Any]) -> Singles:
+    """Return numbers in single precision; one that is too large for it is infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def _watched(seen: Interventions | None, steps: dict[str, Any]) -> dict[str, Any]:
@@ -180,8 +194,10 @@ def _watched(seen: Interventions | None, steps: dict[str, Any]) -> dict[str, Any
             fields = {"step_ends": seen.step_ends, "step_confidences": seen.step_confidences}
         fields["reflections"] = [insertion.start for insertion in seen.insertions]
         fields["reflection_lengths"] = [insertion.n_tokens for insertion in seen.insertions]
-    kinds = {name: np.float32 if name == "step_confidences" else np.int32 for name in fields}
-    arrays: dict[str, Any] = {name: np.asarray(value, kinds[name]) for name, value in fields.items()}
+    arrays: dict[str, Any] = {
+        name: singles(np.asarray(value)) if name == "step_confidences" else np.asarray(value, np.int32)
+        for name, value in fields.items()
+    }
     return arrays if seen is None else arrays | {"unfinished": seen.unfinished}
 
 
@@ -198,13 +214,22 @@ def trajectory_of(row: Row) -> Trajectory:
     ends = [] if row.token_ends is None else row.token_ends.tolist()
     if not ends or ends[-1] != len(text):
         return Trajectory(
-            text, finish_reason=row.finish_reason, index=row.sample, interventions=interventions
+            text,
+            finish_reason=row.finish_reason,
+            index=row.sample,
+            interventions=interventions,
+            seconds=row.seconds,
+            flaw=row.flaw,
         )
     tokens = tuple(text[start:end] for start, end in zip([0, *ends], ends, strict=False))
     n = len(tokens)
     top = np.empty((n, 0)) if row.top_logprobs is None else row.top_logprobs.astype(np.float64)
     logprobs = np.full(n, np.nan) if row.token_logprobs is None else row.token_logprobs.astype(np.float64)
-    return Trajectory(text, tokens, top, logprobs, row.finish_reason, row.sample, interventions)
+    return Trajectory(
+        *(text, tokens, top, logprobs, row.finish_reason, row.sample, interventions),
+        flaw=row.flaw,
+        seconds=row.seconds,
+    )
 
 
 def table_of(rows: Sequence[Row], keep: Keep = Keep()) -> pa.Table:  # noqa: B008
@@ -244,7 +269,13 @@ def rows_of(table: pa.Table) -> list[Row]:
                 values[field.name] = np.nan
             elif value is not None and pa.types.is_list(field.type):
                 whole = pa.types.is_int32(field.type.value_type)
-                array = np.asarray(value, np.int32 if whole else np.float32)
+                try:
+                    array = np.asarray(value, np.int32 if whole else np.float32)
+                except (TypeError, ValueError) as error:
+                    where = f"sample {values['sample']} of question {values['question_id']!r}"
+                    raise InputError(
+                        f"{where} has {field.name} with gaps or of several lengths: make the run again"
+                    ) from error
                 nested = pa.types.is_list(field.type.value_type)
                 values[field.name] = array.reshape(0, 0) if nested and not value else array
         rows.append(Row(**values))

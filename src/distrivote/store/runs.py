@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.store.manifest import Manifest
+from distrivote.store.parquet_pages import allowance
 from distrivote.store.run_classes import NEEDED, classified
 from distrivote.store.run_listing import Listing, damage_notes, list_parts
 from distrivote.store.run_parts import FOLDER, first_of_each, read_part
@@ -95,11 +96,13 @@ class Run:
     def row(self, question_id: str, sample: int) -> Row:
         """Return a stored trajectory with everything that is known of it."""
         table = self.table(None, question_id)
-        rows = rows_of(table.filter(pc.equal(table["sample"], sample)))
+        # Arrow compares with no number of more than 64 bits.
+        rows = rows_of(table.filter(pc.equal(table["sample"], sample))) if abs(sample) < 2**31 else []
         if not rows:
             has = f"{len(table)} trajectories" if len(table) else "nothing"
+            damaged = "".join(f"; {note}" for note in self.notes[:1])
             raise InputError(
-                f"{self.path} has no sample {sample} of question {question_id!r}: it has {has} of it"
+                f"{self.path} has no sample {sample} of question {question_id!r}: it has {has} of it{damaged}"
             )
         return rows[0]
 
@@ -117,9 +120,12 @@ class Run:
 
     def _read_listed(self, columns: Sequence[str], question_id: str | None) -> pa.Table:
         tables = [pa.table([pa.array([], SCHEMA.field(name).type) for name in columns], list(columns))]
+        # Many small parts may each hold as much as one may: together they get one part's share.
+        most = allowance(sum(part.n_bytes for part in self._listing.parts))
         for part in self._listing.parts:
             try:
-                tables.append(read_part(part, columns, question_id))
+                tables.append(read_part(part, columns, question_id, most))
+                most -= tables[-1].nbytes
             except ValueError as error:
                 self._unread[part.path.name] = f"it can't be read: {error}"
         return pa.concat_tables(tables)

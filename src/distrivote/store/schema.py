@@ -31,7 +31,9 @@ SCHEMA = pa.schema(
         pa.field("self_certainty", pa.float64()),
         pa.field("k", pa.int32()),
         pa.field("n_tokens", pa.int32()),
+        pa.field("seconds", pa.float32()),
         pa.field("finish_reason", pa.string()),
+        pa.field("flaw", pa.string()),
         pa.field("step_ends", pa.list_(pa.int32())),
         pa.field("step_confidences", pa.list_(pa.float32())),
         pa.field("unfinished", pa.bool_()),
@@ -72,7 +74,7 @@ ENCODINGS = _SPLIT_BY_BYTE | _DELTAS | {"sample": "DELTA_BINARY_PACKED"}
 """How the columns are written for which a dictionary does not help."""
 
 DICTIONARIES = (
-    "question_id", "answer", "answer_class", "ground_truth", "k", "n_tokens", "finish_reason",
+    "question_id", "answer", "answer_class", "ground_truth", "k", "n_tokens", "finish_reason", "flaw",
     "server", "question",
     "reflections.list.element", "reflection_lengths.list.element",
 )  # fmt: skip

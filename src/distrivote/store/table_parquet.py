@@ -6,8 +6,10 @@ that a label is looked at once per batch and not once per row.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from distrivote.store.faults import (
     not_text,
 )
 from distrivote.store.labels import Labeller, NotOneValue
+from distrivote.store.parquet_pages import PagesError, check_footer, check_rows, weigh
 from distrivote.store.tables import AnswerTable, check_columns, is_empty
 
 BATCH_ROWS = 1 << 18
@@ -35,6 +38,8 @@ _BATCH_BYTES = 1 << 27
 _READ_BYTES = 1 << 20
 """Read column chunks piece by piece: a row group may be as large as the file."""
 
+_LABEL_BYTES = 1 << 30
+_LONGEST_NUMBER = 1000
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -47,11 +52,13 @@ def read_parquet(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         if n_rows == 0:
             raise is_empty(table, "has columns but no rows")
         check = Check(table, *table.columns.truths(names))
-        batches = file.iter_batches(_batch_rows(file, check.wanted), columns=sorted(check.wanted))
+        for name in sorted(check.wanted):
+            check.require_one_value(name, file.schema_arrow.field(name).type)
+        batches = file.iter_batches(_batch_rows(table, file, check.wanted), columns=sorted(check.wanted))
         while True:
             try:
                 batch = next(batches, None)
-            except (pa.ArrowException, OSError) as error:
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise _damaged(table, f"from row {check.first} on", error) from error
             if batch is None:
                 return
@@ -64,34 +71,49 @@ def _opened(table: AnswerTable) -> pq.ParquetFile:
     if table.path.stat().st_size == 0:
         raise is_empty(table)
     try:
+        check_footer(_n_footer(table.path))
         metadata = pq.read_metadata(table.path)
+        check_rows(metadata.num_rows, table.path.stat().st_size)
         leaves = {metadata.schema.column(i).path for i in range(metadata.num_columns)}
-        return pq.ParquetFile(
+        file = pq.ParquetFile(
             table.path,
             metadata=metadata,
-            read_dictionary=sorted(leaves & {*table.columns.needed(), "ground_truth"}),
+            read_dictionary=sorted(leaves & {*table.columns.needed(), "ground_truth", "correct"}),
             pre_buffer=False,
             buffer_size=_READ_BYTES,
         )
-    except (pa.ArrowException, OSError) as error:
+        _ = file.schema_arrow.names  # fails here if they are no texts
+        return file
+    except (pa.ArrowException, OSError, UnicodeDecodeError, PagesError) as error:
         raise _damaged(table, "as a Parquet file", error) from error
 
 
+def _n_footer(path: Path) -> int:
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 8))
+        return min(size, int.from_bytes(file.read(4), "little"))
+
+
 def _damaged(table: AnswerTable, where: str, error: Exception) -> InputError:
-    reason = str(error).splitlines()[0].rstrip(". ")
+    reason = str(error).partition("\n")[0].rstrip(". ")
     return InputError(
-        f"{table.name} can't be read {where} ({reason}): it may be truncated, so copy or write it again"
+        f"{table.name} can't be read {where} ({reason}): it may be truncated or damaged, so copy or write it"
+        " again"
     )
 
 
-def _batch_rows(file: pq.ParquetFile, wanted: Collection[str]) -> int:
+def _batch_rows(table: AnswerTable, file: pq.ParquetFile, wanted: Collection[str]) -> int:
     """Return how many rows to read at a time: fewer where the wanted columns are large."""
     meta = file.metadata
-    n_bytes = 0
-    for group in map(meta.row_group, range(meta.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.path_in_schema.split(".")[0] in wanted:
-                n_bytes += column.total_uncompressed_size
+    try:
+        with open(table.path, "rb") as source:
+            weights = weigh(source, meta, wanted).values()
+    except (PagesError, UnicodeDecodeError) as error:
+        raise _damaged(table, "as a Parquet file", error) from error
+    if any(weight.has_prefixes for weight in weights):
+        return 1024
+    n_bytes = sum(weight.n_bytes for weight in weights)
     return int(min(BATCH_ROWS, max(1024, _BATCH_BYTES * meta.num_rows // max(1, n_bytes))))
 
 
@@ -122,6 +144,22 @@ class Check:
         self.first += batch.num_rows
         return pa.RecordBatch.from_pydict(columns)
 
+    def require_one_value(self, name: str, kind: Any) -> None:
+        """Raise InputError if a column is of a type that has several values in a row."""
+        if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind):
+            if name == self.table.columns.confidence:
+                raise self._not_numbers(kind)
+            raise InputError(
+                f"{self.table.name}: the column {name!r} is of type {kind}: it must hold one string or number"
+                " per row"
+            )
+
+    def _not_numbers(self, kind: Any) -> InputError:
+        return InputError(
+            f"{self.table.name}: the column {self.table.columns.confidence!r} is of type {kind}:"
+            " confidences must be numbers"
+        )
+
     def _where(self, index: int) -> str:
         return f"{self.table.name}, row {self.first + index}"
 
@@ -139,7 +177,9 @@ class Check:
     def _labels(self, batch: pa.RecordBatch, name: str) -> pa.DictionaryArray:
         column = batch.column(name)
         try:
-            return self.labellers[name](column)
+            labels = self.labellers[name](column)
+            self._require_room(labels, name)
+            return labels
         except NotOneValue as error:
             raise InputError(
                 f"{self.table.name}: the column {name!r} is {error}: it must hold one string or number"
@@ -153,9 +193,21 @@ class Check:
         except pa.ArrowInvalid as error:
             raise not_text(self._where(_first_without_label(column)), name) from error
 
+    def _require_room(self, labels: pa.DictionaryArray, name: str) -> None:
+        """Raise InputError if a few long texts, held once, would be too large with one for each row."""
+        lengths = pc.binary_length(labels.dictionary).cast(pa.int64())
+        if (pc.max(lengths).as_py() or 0) * len(labels) > _LABEL_BYTES:
+            n_bytes = pc.sum(lengths.take(labels.indices)).as_py() or 0
+            if n_bytes > _LABEL_BYTES:
+                raise InputError(
+                    f"{self._where(0)} and after: {name} takes {n_bytes >> 20:,} MB in {len(labels):,} rows:"
+                    " shorten the texts there"
+                )
+
     def _confidences(self, column: pa.Array) -> npt.NDArray[np.float64]:
         """Return the confidences as floats, NaN where missing."""
         if pa.types.is_dictionary(column.type):
+            self._require_short(column)
             column = column.dictionary_decode()
         kind = column.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -169,12 +221,18 @@ class Check:
                 pa.types.is_null,
             )
         ):
-            raise InputError(
-                f"{self.table.name}: the column {self.table.columns.confidence!r} is of type {kind}:"
-                " confidences must be numbers"
-            )
+            raise self._not_numbers(kind)
         values: Any = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return np.asarray(values, dtype=np.float64)
+
+    def _require_short(self, column: pa.DictionaryArray) -> None:
+        """Raise InputError at a text that is no number for being long, before each row gets its own."""
+        kind = column.dictionary.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
+            lengths = pc.binary_length(column.dictionary).take(column.indices)
+            if (pc.max(lengths).as_py() or 0) > _LONGEST_NUMBER:
+                index = pc.index(pc.greater(lengths, _LONGEST_NUMBER), True).as_py()
+                raise not_a_number(self._where(index), _start_of(column, index))
 
     def _parsed(self, column: pa.Array) -> pa.Array:
         """Read numbers that are written as strings; blank ones and NaN are missing."""
@@ -213,10 +271,16 @@ class Check:
 _MISSING = pa.array(["", "nan"])
 
 
+def _start_of(column: pa.DictionaryArray, index: int) -> str:
+    value = column.dictionary[column.indices[index].as_py()].as_buffer()
+    return bytes(value[:100]).decode("utf-8", "replace")
+
+
 def _first_without_label(column: pa.Array) -> int:
     """Return the index of the first value that has no label, by halving."""
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        code = _first_without_label(column.dictionary)
+        return max(0, int(pc.index(column.indices, pa.scalar(code, column.indices.type)).as_py()))
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2

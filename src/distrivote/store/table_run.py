@@ -27,7 +27,8 @@ def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     wanted = {*_COLUMNS, *table.columns.needed()}
     stored = run.table([name for name in names if name in wanted])
     if not stored.num_rows:
-        raise is_empty(table, "holds no trajectories yet")
+        damaged = "".join(f" ({note})" for note in run.notes[:1])
+        raise is_empty(table, f"holds no trajectories{damaged or ' yet'}")
     if table.columns.answer == "answer":
         stored = _labelled(stored)
     check = Check(table, *table.columns.truths(names))
@@ -39,7 +40,7 @@ def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
 def _labelled(stored: pa.Table) -> pa.Table:
     """Give every answer the label of its class in its question."""
     questions = stored["question_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    classes = stored["answer_class"].combine_chunks().fill_null(-1).to_numpy()
+    classes = np.maximum(stored["answer_class"].combine_chunks().fill_null(-1).to_numpy(), -1)
     keys = questions.astype(np.int64) * (int(classes.max(initial=0)) + 2) + classes + 1
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     labels = stored["answer"].combine_chunks().take(pa.array(first[which]))

@@ -21,6 +21,7 @@ from distrivote.store.tables import AnswerTable, check_columns, is_empty
 LONGEST_LINE = 64_000_000
 """Bytes. A trajectory's text with its log-probabilities stays well below."""
 
+LONGEST_HEADER = 1_000_000
 BATCH_ROWS = 1 << 16
 
 
@@ -65,6 +66,11 @@ def read_csv(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         header = next((text for text in lines if text.strip()), None)
         if header is None:
             raise is_empty(table)
+        if len(header) > LONGEST_HEADER:
+            raise InputError(
+                f"{lines.where()} is a header of more than {LONGEST_HEADER // 1_000_000} MB: write the names"
+                " of the columns there"
+            )
         delimiter = max(",\t;", key=header.count)
         csv.field_size_limit(LONGEST_LINE)
         line = lines.number

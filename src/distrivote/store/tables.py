@@ -21,6 +21,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from distrivote.errors import InputError
 
@@ -58,6 +60,9 @@ class Columns:
 
     truth: str | None = None
     """The right answer. None: `ground_truth` and `correct` are looked for, `correct` counts first."""
+
+    per_length: bool = False
+    """The column of the confidence holds a length: shorter is surer, so it counts as 1000 / length."""
 
     def needed(self) -> dict[str, str]:
         """The columns that must be there, each with the option that renames it."""
@@ -96,6 +101,10 @@ class AnswerTable:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file once, in batches of the shape that this module describes."""
+        for batch in self._read():
+            yield _per_length(batch) if self.columns.per_length else batch
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
         self.done = 0.0
         if self.kind == "run":
             from distrivote.store.table_run import read_run
@@ -109,6 +118,12 @@ class AnswerTable:
             from distrivote.store.table_text import read_csv, read_jsonl
 
             yield from (read_jsonl if self.kind == "jsonl" else read_csv)(self)
+
+
+def _per_length(batch: pa.RecordBatch) -> pa.RecordBatch:
+    at = batch.schema.get_field_index("confidence")
+    surer = pc.divide(1000.0, batch.column(at))
+    return batch.set_column(at, batch.schema.field(at), surer)
 
 
 @contextmanager
@@ -170,11 +185,9 @@ def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
                 f"{table.name} has no column {column!r} (it has {_listed(there)}): name the right one"
                 f" with {option}"
             )
-    twice = [name for name in dict.fromkeys(there) if there.count(name) > 1]
-    if twice:
-        raise InputError(
-            f"{table.name} has {there.count(twice[0])} columns called {twice[0]!r}: rename all but one"
-        )
+    name, n = max(Counter(there).items(), key=lambda each: each[1], default=("", 0))
+    if n > 1:
+        raise InputError(f"{table.name} has {n} columns called {name[:200]!r}: rename all but one")
 
 
 def is_empty(table: AnswerTable, what: str = "is empty") -> InputError:
@@ -184,6 +197,8 @@ def is_empty(table: AnswerTable, what: str = "is empty") -> InputError:
 
 def _listed(names: Sequence[str], most: int = 20) -> str:
     shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:most]]
+    # A line end in a name would make two lines of a sentence.
+    shown = [name if name.isprintable() else repr(name)[1:-1] for name in shown]
     return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

@@ -17,6 +17,11 @@ from distrivote.errors import InputError
 from distrivote.store.importers.records import LARGEST
 from distrivote.store.tables import cant_read
 
+_FREE = 1 << 30
+_PER_BYTE = 200
+"""Members together may be so many times as large as the archive, beyond the first GB."""
+
+_BLOCK = 4 << 20
 _ZSTANDARD = 93
 _HEADER = 30
 """Bytes of a member's own header, before its name and extra fields."""
@@ -27,7 +32,9 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._n_read = 0
         try:
+            self._most = _FREE + _PER_BYTE * path.stat().st_size
             self._zip = zipfile.ZipFile(path)
         except OSError as error:
             cant_read(str(path), error)
@@ -61,6 +68,12 @@ class Archive:
             raise InputError(f"{where} can't be unpacked ({error}): copy the archive again") from error
         if len(content) > LARGEST:
             raise _too_large(where)
+        self._n_read += len(content)
+        if self._n_read > self._most:
+            raise InputError(
+                f"{self.path} unpacks to more than {self._most >> 20} MB, {_PER_BYTE} times its size: it is"
+                " made to fill a machine and not a log"
+            )
         return content
 
     def _plain(self, member: zipfile.ZipInfo) -> bytes:
@@ -75,8 +88,12 @@ class Archive:
                 raise zipfile.BadZipFile("its header is not where the archive says")
             file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
             packed = file.read(member.compress_size)
+        blocks: list[bytes] = []
         with pa.input_stream(pa.py_buffer(packed), compression="zstd") as stream:
-            content: bytes = stream.read(LARGEST + 1)
+            # Piece by piece: asked for all at once, Arrow takes as much memory as it might be.
+            while sum(map(len, blocks)) <= LARGEST and (block := stream.read(_BLOCK)):
+                blocks.append(block)
+        content = b"".join(blocks)
         if len(content) <= LARGEST and zlib.crc32(content) != member.CRC:
             raise zipfile.BadZipFile("its checksum differs")
         return content

@@ -27,7 +27,7 @@ from distrivote.store.importers.base import Format, Reading
 from distrivote.store.importers.pickle_runs import Floats, Unread
 from distrivote.store.importers.pickles import PickleError, read_pickle
 from distrivote.store.importers.records import document
-from distrivote.store.run_rows import Row
+from distrivote.store.run_rows import Row, singles
 
 _NAME = re.compile(r"deepthink_.*_qid(?P<question>[^_]+)_rid")
 _STEPS_NAME = re.compile(r"logitsprocessor_question_(?P<question>.+?)(_\d+)?\.pkl")
@@ -133,11 +133,11 @@ def _row(
         k=DEFAULT_K if measures else None,
         n_tokens=n_tokens if isinstance(n_tokens, int) and 0 <= n_tokens < 2**31 else len(confidences),
         finish_reason=_text(trace.get("stop_reason")),
-        step_confidences=None if steps is None else steps.astype(np.float32),
+        step_confidences=None if steps is None else singles(steps),
         question=question,
         text=text if isinstance(text, str) else None,
-        token_confidences=confidences.astype(np.float32),
-        **{name: value if value > 0 else np.nan for name, value in measures.items()},  # type: ignore[arg-type]
+        token_confidences=singles(confidences),
+        **{name: value if 0 < value < math.inf else np.nan for name, value in measures.items()},  # type: ignore[arg-type]
     )
 
 
@@ -192,8 +192,8 @@ def read_steps(path: Path, _reading: Reading) -> Iterator[Row]:
         n_tokens=len(tokens),
         finish_reason=_text(step.get("stop_reason")),
         step_ends=ends.astype(np.int32) if fits else None,
-        step_confidences=confidences.astype(np.float32),
-        token_confidences=tokens.astype(np.float32),
+        step_confidences=singles(confidences),
+        token_confidences=singles(tokens),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from distrivote.store.importers.base import HEAD, Format, Reading
@@ -59,7 +60,10 @@ def _mentions(path: Path, column: str) -> bool:
     with open(path, "rb") as file:
         head = file.read(HEAD)
     if head.startswith(b"PAR1"):
-        return column in pq.read_schema(path).names
+        try:
+            return column in pq.read_schema(path).names
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
+            return True  # whoever reads it says what is wrong
     return column.encode() in head
 
 

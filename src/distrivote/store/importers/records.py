@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.faults import json_object, not_text, quoted
+from distrivote.store.faults import check_weight, json_object, not_text, quoted
 from distrivote.store.importers.base import Reading
 from distrivote.store.labels import NotOneValue, label
 from distrivote.store.run_rows import Row, row_of
@@ -94,6 +94,7 @@ def parsed(content: bytes, where: str) -> Any:
     """Return a whole JSON document."""
     if b"\0" in content:
         raise InputError(f"{where} holds a NUL byte: write it again as plain UTF-8 text")
+    check_weight(content, where)
     try:
         return json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -270,13 +271,6 @@ def _listed(path: Path) -> Iterator[Record]:
         yield Record(where, place, item)
 
 
-def _object(line: str, where: str, fields: str) -> dict[str, Any]:
-    try:
-        return json_object(line, where.__str__, fields)
-    except RecursionError as error:  # a list so deep that the message can't show it
-        raise InputError(f"{where} is not a JSON object but a deep list: write one with {fields}") from error
-
-
 def _lines(path: Path, fields: str) -> Iterator[Record]:
     try:
         with open(path, "rb") as file:
@@ -288,11 +282,12 @@ def _lines(path: Path, fields: str) -> Iterator[Record]:
                     )
                 if b"\0" in line:
                     raise InputError(f"{where} holds a NUL byte: write the file again as plain UTF-8 text")
+                check_weight(line, where)
                 try:
                     decoded = line.decode("utf-8-sig" if place == 1 else "utf-8")
                 except UnicodeDecodeError as error:
                     raise not_text(where, f"byte {error.start + 1}") from error
                 if decoded.strip():
-                    yield Record(where, place, _object(decoded, where, fields))
+                    yield Record(where, place, json_object(decoded, where.__str__, fields))
     except OSError as error:
         cant_read(str(path), error)

@@ -1,0 +1,92 @@
+"""A calibration <-> a JSON file: what `distrivote calibrate` writes and `--calibration` reads.
+
+    {"format": "distrivote calibration", "version": 1, "intercept": ..., "evidence": ..., "share": ...,
+     "fewest": 8, "most": 64, "n_questions": 120, "source": "..."}
+
+A file is small and its every field is checked: what is not such a calibration is refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any, NoReturn
+
+from distrivote.errors import InputError
+from distrivote.store.tables import cant_read
+from distrivote.store.writing import check_place, whole_file
+from distrivote.voting.probability import Calibration
+
+FORMAT = "distrivote calibration"
+VERSION = 1
+_MOST_BYTES = 65_536
+_LARGEST = 1e6
+"""Of a parameter: a weight beyond it is no fit."""
+
+
+def check_calibration_place(path: str, sources: Sequence[str]) -> None:
+    """Raise before the work what would stop the writing after it."""
+    if not path.endswith(".json"):
+        raise InputError(f"{path}: a calibration is a JSON file, so give it a name that ends in .json")
+    for source in sources:
+        check_place(path, source)
+
+
+def write_calibration(calibration: Calibration, path: str) -> None:
+    """Write a calibration; the file is there whole or not at all."""
+    document = {"format": FORMAT, "version": VERSION, **asdict(calibration)}
+    with whole_file(path) as file:
+        file.write(json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n")
+
+
+def read_calibration(path: str) -> Calibration:
+    """Read a calibration; InputError if the file holds none."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        cant_read(path, error)
+    if len(data) > _MOST_BYTES:
+        _refuse(path, "it is too large")
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        _refuse(path, "it is not JSON")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        _refuse(path, f'it does not say "format": "{FORMAT}"')
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"{path} is a calibration of version {str(document.get('version'))[:40]} and this distrivote"
+            f" knows version {VERSION}: update distrivote, or fit it again with distrivote calibrate"
+        )
+    names = [field.name for field in fields(Calibration)]
+    missing = [name for name in names if name not in document]
+    if missing:
+        _refuse(path, f"it has no {missing[0]}")
+    values = {name: _value(path, name, document[name]) for name in names}
+    if values["fewest"] > values["most"]:
+        _refuse(path, "its fewest is more than its most")
+    return Calibration(**values)
+
+
+def _value(path: str, name: str, value: object) -> Any:
+    if name == "source":
+        if not isinstance(value, str) or len(value) > 10_000:
+            _refuse(path, "its source is no text")
+        return value
+    if name in ("fewest", "most", "n_questions"):
+        if type(value) is not int or not 1 <= value <= 10**12:
+            _refuse(path, f"its {name} is no whole number from 1 up")
+        return value
+    if type(value) not in (int, float):
+        _refuse(path, f"its {name} is no number")
+    number = float(value) if abs(value) <= _LARGEST else math.nan  # type: ignore[arg-type]
+    if math.isnan(number) or (name != "intercept" and number < 0):
+        _refuse(path, f"its {name} is out of range")
+    return number
+
+
+def _refuse(path: str, why: str) -> NoReturn:
+    raise InputError(f"{path} is not a calibration ({why}): give a file that distrivote calibrate wrote")

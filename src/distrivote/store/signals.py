@@ -1,0 +1,128 @@
+"""Which measure of confidence votes, by its name; and several measures of a file made into one.
+
+A signal is a measure of `schema.MEASURES`, by its name or its column's, `length` (the number of tokens:
+shorter is surer), or any other column of a file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.errors import InputError
+from distrivote.store.faults import json_object
+from distrivote.store.questions import Questions, hold_questions
+from distrivote.store.schema import MEASURES
+from distrivote.store.tables import STDIN, AnswerTable, Columns, open_table
+from distrivote.voting.signals import combine
+
+AUTO = "auto"
+LENGTH = "length"
+LENGTH_COLUMN = "n_tokens"
+
+
+def with_signal(columns: Columns, name: str) -> Columns:
+    """Return the columns with the confidence that the signal's name stands for."""
+    if name in (LENGTH, LENGTH_COLUMN):
+        return replace(columns, confidence=LENGTH_COLUMN, per_length=True)
+    return replace(columns, confidence=MEASURES.get(name, name))
+
+
+class Mixed(NamedTuple):
+    """All questions of a file, voting with a mix of its signals."""
+
+    questions: list[Questions]
+    weights: dict[str, dict[str, float]]
+    """Of each signal, for each value of `by`; "" where there is none."""
+
+    n_rows: int
+
+
+def mixed_questions(path: str, columns: Columns) -> Mixed:
+    """Read every signal that a file has and make one of them; all rows are held in memory.
+
+    Each value of `by` is a model of its own, with weights of its own. A signal that an answer lacks is left
+    out.
+    """
+    if path == STDIN:
+        raise InputError("--signal auto reads the file several times: name a file, not standard input")
+    found: dict[str, list[Questions]] = {}
+    refusals: list[InputError] = []
+    names = _names_there(path, columns)
+    for name in names:
+        with open_table(path, with_signal(columns, name)) as table:
+            try:
+                found[name] = list(hold_questions(table.batches()))
+            except InputError as error:
+                refusals.append(error)
+    if not found:
+        known = ", ".join(_known(columns))
+        nothing = InputError(f"{path} has no column of a signal (none of {known}): name one with --signal")
+        raise refusals[0] if refusals else nothing
+    blocks = list(next(iter(found.values())))
+    weights: dict[str, dict[str, float]] = {}
+    values = {name: np.concatenate([block.confidences for block in some]) for name, some in found.items()}
+    classes = np.concatenate([block.classes for block in blocks])
+    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
+    of = np.concatenate([_models(block) for block in blocks])
+    mixed = np.empty(len(classes))
+    for model in dict.fromkeys(of.tolist()):
+        mine = np.repeat(of == model, sizes)
+        offsets = np.concatenate([[0], np.cumsum(sizes[of == model])])
+        combined = combine({name: some[mine] for name, some in values.items()}, classes[mine], offsets)
+        mixed[mine] = combined.confidences
+        weights[model] = combined.weights
+    ends = np.cumsum([0, *(len(block.classes) for block in blocks)]).tolist()
+    parts = [
+        replace(block, confidences=mixed[a:b]) for block, a, b in zip(blocks, ends, ends[1:], strict=False)
+    ]
+    return Mixed(parts, weights, len(classes))
+
+
+def _known(columns: Columns) -> list[str]:
+    own = [] if columns.confidence is None else [columns.confidence]
+    return list(dict.fromkeys([*own, *MEASURES.values(), LENGTH_COLUMN]))
+
+
+def _names_there(path: str, columns: Columns) -> Sequence[str]:
+    with open_table(path, replace(columns, confidence=None)) as table:
+        next(iter(table.batches()), None)  # says what is wrong with a file that can't be read
+        there = column_names(table)
+    return [name for name in _known(columns) if name in there]
+
+
+def column_names(table: AnswerTable) -> Sequence[str]:
+    """Return the columns of a table that may hold values; those of text files come from its first line."""
+    if table.kind == "run":
+        from distrivote.store.runs import Run
+
+        stored = Run.open(table.path).table([*dict.fromkeys(MEASURES.values()), LENGTH_COLUMN])
+        return [name for name in stored.column_names if stored[name].null_count < len(stored)]
+    if table.kind == "parquet":
+        import pyarrow.parquet as pq
+
+        return list(pq.read_schema(table.path).names)
+    with open(table.path, "rb") as file:
+        first = next((line for line in file if line.strip()), b"")
+    text = first.decode("utf-8-sig", errors="replace")
+    if table.kind == "jsonl":
+        return list(json_object(text, lambda: f"{table.name}, line 1", "question_id, answer and confidence"))
+    delimiter = max(",\t;", key=text.count)
+    return [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
+
+
+def _models(block: Questions) -> np.ndarray:
+    if block.by is None:
+        return np.full(len(block), "", dtype=object)
+    return np.array([str(value) for value in block.by.to_pylist()], dtype=object)
+
+
+def weight_words(weights: dict[str, float]) -> str:
+    """Return a mix in words, the heaviest first."""
+    shown = sorted(weights.items(), key=lambda item: -item[1])
+    heavy = [f"{name} {weight:.0%}" for name, weight in shown if weight >= 0.005]
+    return ", ".join(heavy) if heavy else "none: no signal tells right from wrong here, so votes alone count"
