@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from distrivote.confidence import step_confidences
@@ -730,6 +730,9 @@ def test_replay_of_a_recorded_run_gives_the_record(drawn: tuple[SelfStepConf, Re
 @given(replies(guarded=False))
 def test_replay_finds_the_insertions_of_a_recorded_run(drawn: tuple[SelfStepConf, Reply]) -> None:
     controller, reply = drawn
+    # Empty tokens behind a reflection could be the model's own: the text does not tell.
+    last = [insertion.start + insertion.n_tokens - 1 for insertion in reply.record.insertions]
+    assume(all(reply.tokens[index] for index in last))
     assert same(replay(controller, reply.tokens, reply.confidences, reply.entropies), reply.record)
 
 

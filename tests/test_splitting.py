@@ -291,3 +291,10 @@ def token_spans(tokens: list[str], offsets: list[int]) -> list[tuple[int, int]]:
             spans.append((at, at + len(token)))
         at += len(token)
     return spans
+
+
+@LAW
+@given(token_lists, st.sampled_from([PARAGRAPH, LINE, DelimiterSplitter("a"), DelimiterSplitter("\n\n\n")]))
+def test_the_whole_text_is_cut_where_its_stream_is(tokens: list[str], rule: Splitter) -> None:
+    unknown = [NAN] * len(tokens)
+    assert step_ends(tokens, rule).tolist() == step_ends(tokens, rule, unknown).tolist()

@@ -16,14 +16,19 @@ and no answers.
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from distrivote.errors import InputError, UnknownNameError
+
+_TEXT = re.compile(r"\S")
 
 
 class StepStream(Protocol):
@@ -152,6 +157,8 @@ def step_ends(
     >>> step_ends(["One", ".\\n", "\\n", "Two", ".", "\\n"], DelimiterSplitter()).tolist()
     [3, 6]
     """
+    if entropies is None and isinstance(splitter, DelimiterSplitter) and not splitter.exact_token:
+        return _delimited(tokens, splitter.delimiter)
     stream = splitter.start()
     if entropies is None:
         ends = [end for end, text in enumerate(tokens, 1) if stream.push(text)]
@@ -159,6 +166,26 @@ def step_ends(
         pairs = zip(tokens, entropies, strict=True)
         ends = [end for end, (text, entropy) in enumerate(pairs, 1) if stream.push(text, entropy)]
     if stream.flush() or (tokens and not ends):
+        ends.append(len(tokens))
+    elif ends:
+        ends[-1] = len(tokens)
+    return np.array(ends, dtype=np.int64)
+
+
+def _delimited(tokens: Sequence[str], delimiter: str) -> npt.NDArray[np.int64]:
+    """Return what `_DelimiterStream` gives token by token, by searching the joined text, much faster."""
+    text, places = "".join(tokens), list(accumulate(map(len, tokens)))
+    ends: list[int] = []
+    here = 0
+    while started := _TEXT.search(text, here):
+        found = text.find(delimiter, started.start())
+        if found < 0:
+            ends.append(len(tokens))
+            break
+        token = bisect_left(places, found + len(delimiter))
+        ends.append(token + 1)
+        here = places[token]
+    if tokens and not ends:
         ends.append(len(tokens))
     elif ends:
         ends[-1] = len(tokens)

@@ -47,8 +47,11 @@ def step_of(token: int, step_ends: StepEnds) -> slice:
 def check_step_ends(step_ends: StepEnds, n_tokens: int) -> None:
     """Raise InputError unless the ends cut that many tokens into steps of at least one token."""
     ends = np.asarray(step_ends)
-    edges = np.concatenate(([0], ends))
-    if (np.diff(edges) <= 0).any() or edges[-1] != n_tokens:
+    if not len(ends):
+        fits = n_tokens == 0
+    else:
+        fits = bool(ends[0] > 0 and ends[-1] == n_tokens and (ends[1:] > ends[:-1]).all())
+    if not fits:
         raise InputError(
             f"step ends {ends.tolist()[:8]} do not cut {n_tokens} tokens into steps: hand in ascending"
             " exclusive ends, the last one being the number of tokens"

@@ -63,6 +63,8 @@ def token_confidence(top_logprobs: Floats, k: int = DEFAULT_K) -> TokenValues:
     [5.0, 1.1]
     """
     top = _most_probable(top_logprobs, k)
+    if not top.n_lost and top.k:  # the usual case, four times as fast
+        return TokenValues(-top.logprobs.sum(axis=1) / top.k, 0, top.k)
     sums = np.where(top.logprobs > -np.inf, top.logprobs, 0.0).sum(axis=1)
     return _values(-sums / np.maximum(top.n_usable, 1), top, at_least=1)
 
@@ -125,6 +127,8 @@ def entries_given(top_logprobs: Floats) -> int:
     >>> entries_given(np.array([[-0.1, -3.0, np.nan], [-0.2, -2.0, np.nan], [-0.7, -0.9, -4.0]]))
     2
     """
+    if top_logprobs.size and not np.isnan(top_logprobs.min()):
+        return int(top_logprobs.shape[1])
     counts = np.bincount(np.count_nonzero(~np.isnan(top_logprobs), axis=1), minlength=1)
     counts[0] = 0
     return len(counts) - 1 - int(counts[::-1].argmax()) if counts.any() else 0
@@ -148,6 +152,10 @@ def _most_probable(top_logprobs: Floats, k: int) -> _Top:
             f" (top_logprobs={DEFAULT_K} is usual)"
         )
     k = min(int(k), given)
+    if top_logprobs.size and top_logprobs.min() > SENTINEL and top_logprobs.max() < np.inf:
+        if k < top_logprobs.shape[1]:
+            top_logprobs = np.sort(top_logprobs, axis=1)[:, -k:]
+        return _Top(top_logprobs, np.full(len(top_logprobs), k), 0, k)
     usable = np.isfinite(top_logprobs) & (top_logprobs > SENTINEL)
     logprobs = np.where(usable, top_logprobs, -np.inf)
     if 0 < k < logprobs.shape[1]:

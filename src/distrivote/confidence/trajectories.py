@@ -22,9 +22,11 @@ with a note. Where steps and answers are is told from outside.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -194,8 +196,7 @@ def _answer_step(trajectory: Trajectory, step_ends: StepEnds | None, answer_end:
         return slice(0, 0)
     if answer_end is None:
         return step_of(n - 1, step_ends)
-    token_ends = np.cumsum([len(token) for token in trajectory.tokens])
-    token = int(np.searchsorted(token_ends, answer_end, side="left"))
+    token = bisect_left(list(accumulate(map(len, trajectory.tokens))), answer_end)
     return step_of(min(token, n - 1), step_ends)
 
 
