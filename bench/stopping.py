@@ -2,6 +2,8 @@
 
     python bench/stopping.py [--section simulated|embedded] [--questions 60] [--budget 64]
 
+The built-in model is asked 12 questions at most, 16 times each.
+
 Every rule sees the same trajectories in the same order, one at a time: on simulated pools, and on those of
 the built-in model, which is sampled once. So differences between rules are not luck of the draw, and what an
 engine that has many trajectories under way at once would waste is not in the numbers.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -94,15 +97,18 @@ def _simulated(preset: str, n_questions: int, budget: int) -> list[dict[str, Any
     return rows
 
 
-def embedded(n_questions: int, budget: int) -> list[dict[str, Any]]:
+def embedded(n_questions: int, budget: int, n_threads: int | None) -> list[dict[str, Any]]:
     """Ask the built-in model once, and play its trajectories back to every rule."""
     from distrivote.engines.llamacpp import LlamaCppEngine
     from distrivote.solve import sample
 
     problems = [replace(each, template="worked") for each in load("arithmetic", size=n_questions)]
-    engine = LlamaCppEngine()
+    engine = LlamaCppEngine(n_threads=n_threads)
     params = SamplingParams(temperature=0.8, max_tokens=48)
-    pools = [sorted(sample(engine, p, budget, None, params), key=lambda t: t.index) for p in problems]
+    pools = []
+    for done, problem in enumerate(problems, 1):
+        pools.append(sorted(sample(engine, problem, budget, None, params), key=lambda t: t.index))
+        print(f"{done} of {len(problems)} questions", file=sys.stderr, flush=True)
     engine.close()
     rows: list[dict[str, Any]] = []
     whole: list[Ended] = []
@@ -150,12 +156,13 @@ def main() -> None:
     parser.add_argument("--section", choices=["simulated", "embedded"])
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--budget", type=int, default=64)
+    parser.add_argument("--threads", type=int, help="of the built-in model; 1 is best on a busy machine")
     options = parser.parse_args()
     found: dict[str, Any] = {}
     if options.section != "embedded":
         found["simulated"] = simulated(options.questions, options.budget)
     if options.section != "simulated":
-        found["embedded"] = embedded(min(options.questions, 8), min(options.budget, 24))
+        found["embedded"] = embedded(min(options.questions, 12), min(options.budget, 16), options.threads)
     print(json.dumps(found, indent=2))
 
 

@@ -26,7 +26,7 @@ def reply(answer: str | None, confidence: float, text: str = "Let me see.") -> T
     tokens = (f"{text}\n\n", last)
     top = np.full((2, 20), -5.0)
     top[1] = -confidence
-    return Trajectory("".join(tokens), tokens, top, np.array([-0.5, -0.5]), "stop")
+    return Trajectory("".join(tokens), tokens, top, np.array([-0.5, -0.5]), "stop", n_prompt_tokens=9)
 
 
 POOL = [reply("12", 10.0 + i / 10) for i in range(8)] + [reply("35", 7.0 + i / 10) for i in range(10)]
@@ -36,12 +36,13 @@ POOL += [reply(None, 3.0)] * 2
 class SlowEngine:
     """Samples one trajectory after the other, slowly, one call at a time; it may fail on the way."""
 
+    name = "slow"
     model = "slow"
 
     def __init__(
         self, pool: Sequence[Trajectory], *, fails_after: int | None = None, mixes: bool = True
     ) -> None:
-        self.name = "replay" if mixes else "embedded"
+        self.concurrent = mixes
         self._replay = ReplayEngine(pool, "slow")
         self._fails_after = fails_after
         self.pause = 0.0

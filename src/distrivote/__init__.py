@@ -15,9 +15,10 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from distrivote.problem import Problem
-    from distrivote.selfstepconf import BudgetForcing, SelfStepConf
+    from distrivote.selfstepconf import BudgetForcing, DeepConfOnline, SelfStepConf
     from distrivote.solve import Solution, sample, solution_of, solve
     from distrivote.solve_async import asample, asolve
+    from distrivote.stopping import StopRule
     from distrivote.trajectory import Trajectory
     from distrivote.voting.ballot import Ballot, Outcome, Split, Tally
     from distrivote.voting.methods import METHODS, parse_method
@@ -28,6 +29,7 @@ _HOMES = {
     "METHODS": "voting.methods",
     "Ballot": "voting.ballot",
     "BudgetForcing": "selfstepconf",
+    "DeepConfOnline": "selfstepconf",
     "DistrivoteError": "errors",
     "EngineError": "errors",
     "InputError": "errors",
@@ -39,6 +41,7 @@ _HOMES = {
     "SelfStepConf": "selfstepconf",
     "Solution": "solve",
     "Split": "voting.ballot",
+    "StopRule": "stopping",
     "Tally": "voting.ballot",
     "Trajectory": "trajectory",
     "UnknownNameError": "errors",
@@ -60,6 +63,7 @@ __all__ = [
     "METHODS",
     "Ballot",
     "BudgetForcing",
+    "DeepConfOnline",
     "DistrivoteError",
     "EngineError",
     "InputError",
@@ -71,6 +75,7 @@ __all__ = [
     "SelfStepConf",
     "Solution",
     "Split",
+    "StopRule",
     "Tally",
     "Trajectory",
     "UnknownNameError",

@@ -140,7 +140,7 @@ def sample(
     if rule is None:
         return samples
     poll = Poll(rule, budget, equal=equal, key=key)
-    return until_settled(samples, poll, lambda some: _ballot(problem, some, ssc))
+    return until_settled(samples, poll, lambda some: ballot_for(problem, some, ssc))
 
 
 def check_budget(budget: int) -> None:
@@ -162,12 +162,12 @@ def solution_of(
     """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these."""
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
-    ballot = _ballot(problem, ordered, ssc, equal, key)
+    ballot = ballot_for(problem, ordered, ssc, equal, key)
     n_asked = len(ordered) if n_asked is None else n_asked
     return Solution(problem, vote(ballot, method=pipeline), ballot, ordered, n_asked)
 
 
-def _ballot(
+def ballot_for(
     problem: Problem,
     trajectories: Sequence[Trajectory],
     ssc: Controller | None,

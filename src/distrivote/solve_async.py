@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable
 
 from distrivote.engines.base import Engine, Progress, SamplingParams
@@ -30,7 +31,9 @@ async def asample(
 ) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[Trajectory | BaseException | None] = asyncio.Queue()
+    inbox: deque[Trajectory | BaseException | None] = deque()
+    arrived = asyncio.Event()
+    woken = threading.Event()
     gone = threading.Event()
 
     def check(progress: Progress) -> None:
@@ -39,8 +42,14 @@ async def asample(
         if watch is not None:
             watch(progress)
 
+    def put(item: Trajectory | BaseException | None) -> None:
+        # One call for all that came since the last look: each of them is a system call.
+        inbox.append(item)
+        if not woken.is_set():
+            woken.set()
+            loop.call_soon_threadsafe(arrived.set)
+
     def work() -> None:
-        put = loop.call_soon_threadsafe
         try:
             samples = sample(
                 *(engine, problem, budget, ssc, params),
@@ -51,19 +60,26 @@ async def asample(
             )
             with contextlib.closing(samples) as trajectories:
                 for trajectory in trajectories:
-                    put(queue.put_nowait, trajectory)
-            put(queue.put_nowait, None)
+                    put(trajectory)
+            put(None)
         except _Gone:
-            put(queue.put_nowait, None)
+            put(None)
         except BaseException as error:  # handed to whoever waits
-            put(queue.put_nowait, error)
+            put(error)
 
     worker = loop.run_in_executor(None, work)
     try:
-        while (item := await queue.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+        while True:
+            await arrived.wait()
+            arrived.clear()
+            woken.clear()
+            while inbox:
+                item = inbox.popleft()
+                if item is None:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
     finally:
         gone.set()
         await asyncio.shield(worker)

@@ -112,6 +112,17 @@ class Trajectory:
     server: str | None = None
     """Who sampled it, where there are several."""
 
+    n_prompt_tokens: int | None = None
+    """How many tokens its prompt has, as its engine counted them; None if it does not say."""
+
+    flaw: str | None = None
+    """What is wrong with it, where its engine noticed: log-probabilities that are missing, an end that did
+    not come; None: nothing."""
+
+    seconds: float | None = None
+    """How long it took in its engine, from its start in a slot or its request to its end; None if unknown.
+    A clock's word: it differs from run to run."""
+
     def __post_init__(self) -> None:
         n = len(self.tokens)
         if self.top_logprobs.ndim != 2 or self.top_logprobs.shape[0] != n:

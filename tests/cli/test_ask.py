@@ -151,3 +151,16 @@ def test_ctrl_c_votes_on_what_is_finished() -> None:
     assert document["stopped"]
     assert 0 < len(document["trajectories"]) < 2000
     assert "that are finished" in err
+
+
+def test_an_improbable_answer_is_withheld(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, QUESTION, *SMALL, "--method", "auto", "--min-probability", "1")
+    assert code == 3
+    assert out == "\n"
+    assert "withheld: the probability that " in err
+    code, out, _ = run(capsys, QUESTION, *SMALL, "--method", "auto", "--min-probability", "1", "--json")
+    document = json.loads(out)
+    assert code == 3
+    assert (document["answer"], document["abstained"]) == (None, True)
+    assert document["tally"]["withheld"] in document["tally"]["votes"]
+    assert document["probability"] == document["tally"]["probability"] < 1

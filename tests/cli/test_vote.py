@@ -86,6 +86,7 @@ def test_piped_output_is_a_line_per_question_and_the_summary_is_elsewhere(vote: 
     ]  # fmt: skip
     assert list(rows["machines"]) == [
         "question_id", "answer", "share", "n_kept", "n_cast", "rejected", "majority", "correct",
+        "probability", "abstained",
     ]  # fmt: skip
     assert rows["two-aces"]["answer"] == "\\frac{1}{221}"
     assert "dis-gmm    83.3%  5 of 6 right" in err
@@ -122,7 +123,7 @@ def test_majority_alone_needs_no_confidence_and_no_second_majority(vote: Vote, t
     assert code == 0
     assert table(out)[0] == {
         "question_id": "1", "answer": "x", "share": "0.6667", "n_kept": "3", "n_cast": "3",
-        "rejected": "", "correct": "",
+        "rejected": "", "correct": "", "probability": "0.6035", "abstained": "false",
     }  # fmt: skip
     assert vote(path, "-m", "sc", "-m", "wsc").code == 2
 
@@ -359,7 +360,7 @@ def test_every_format_can_be_written(vote: Vote, tmp_path: Path, suffix: str) ->
         rows = pq.read_table(path).to_pylist()
     assert list(rows[0]) == [
         "question_id", "method", "answer", "share", "n_kept", "n_cast", "n_unanswered", "rejected",
-        "correct", "majority", "majority_correct", "ground_truth",
+        "correct", "majority", "majority_correct", "ground_truth", "probability", "abstained", "withheld",
     ]  # fmt: skip
     assert len(rows) == 12
     assert [row["method"] for row in rows[:2]] == ["bon", "dis-gmm"]
@@ -466,8 +467,8 @@ def test_a_terminal_gets_a_table_with_marks_and_a_summary(tmp_path: Path) -> Non
     shown = on_a_terminal(str(write(tmp_path / "a.jsonl", rows)), columns=100)
     assert "\x1b[" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-    assert "question   answer   majority   share   kept / cast" in plain
-    assert "q0         ✓ y      ✗ x         100%        8 / 24" in plain
+    assert "question   answer   majority   share   probability   kept / cast" in plain
+    assert re.search(r"q0         ✓ y      ✗ x         100%  +\d+%        8 / 24", plain)
     assert "q39 " in plain
     assert "q40 " not in plain
     assert "…5 more questions; -o FILE or --json gives all" in plain

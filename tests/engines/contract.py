@@ -56,6 +56,9 @@ class EngineContract:
     can_steer: ClassVar[bool] = True
     """Whether it takes SelfStepConf at all."""
 
+    counts_prompts: ClassVar[bool] = True
+    """Whether it says how many tokens a prompt has."""
+
     can_inject_exactly: ClassVar[bool] = True
     """Whether injected positions are tokens of the model with its own distribution; false for engines
     that work by continuation."""
@@ -150,6 +153,14 @@ class EngineContract:
             assert "".join(trajectory.tokens) == trajectory.text
             assert trajectory.finish_reason in ("stop", "length")
             assert trajectory.interventions is None
+
+    def test_the_prompt_is_counted_and_the_time_taken(self, sampled: list[Trajectory]) -> None:
+        for trajectory in sampled:
+            assert trajectory.seconds is not None
+            assert trajectory.seconds > 0
+            assert trajectory.n_prompt_tokens == sampled[0].n_prompt_tokens
+        if self.counts_prompts:
+            assert (sampled[0].n_prompt_tokens or 0) > len(self.question)
 
     def test_the_kept_probabilities_sum_to_at_most_one(self, sampled: list[Trajectory]) -> None:
         for trajectory in sampled:

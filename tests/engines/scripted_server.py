@@ -237,6 +237,9 @@ class ToyServer:
 
     takes_n: bool = True
     streams: bool = True
+    tells_usage: bool | None = True
+    """Whether streams end with the usage where that is asked for; None refuses to be asked."""
+
     knows_stop: bool = False
     plugin: bool = False
     template: bool = False
@@ -318,6 +321,8 @@ class ToyServer:
             return refusal(400, f"This model's maximum context length is {self.max_context} tokens")
         if body.get("stream") and self.faults:
             return self.faults.pop(0)
+        if self.tells_usage is None and "stream_options" in body:
+            return refusal(400, "Unrecognized request argument supplied: stream_options")
         k = min(k, self.gives)
         n = body.get("n", 1) if self.takes_n else 1
         tokens = list(self.says(prefix))
@@ -340,6 +345,8 @@ class ToyServer:
                     choice["logprobs"]["tokens"] = [*map(self._id_of, choice["logprobs"]["tokens"])]
         if self.echoes and prefix and chunks:
             chunks.insert(0, {"choices": [{"index": 0, "delta": {"content": prefix}, "finish_reason": None}]})
+        if body.get("stream_options") and self.tells_usage:
+            chunks.append({"choices": [], "usage": {"prompt_tokens": n_prompt}})
         if body.get("stream") and self.streams:
             return Reply(events=chunks, pause=self.pause)
         return Reply(body={"choices": whole, "usage": {"prompt_tokens": n_prompt}})

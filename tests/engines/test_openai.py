@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distrivote.engines import openai_call
+from distrivote.engines import openai_call, openai_sampling
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
 from distrivote.engines.openai import OpenAIEngine
 from distrivote.engines.openai_server import address_of
@@ -211,6 +211,44 @@ def test_trajectories_are_what_the_server_said(
     assert sorted(body["seed"] for body in bodies) == sorted(seed_of(0, i) for i in range(3))
     if endpoint == "completions":
         assert bodies[0]["prompt"] == "What is 2 + 2?\n\n"
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_the_tokens_of_the_prompt_are_those_of_the_usage(streams: bool) -> None:
+    with serving(ToyServer(story, streams=streams)) as (_, engine):
+        for found in sample(engine, 3):
+            assert found.n_prompt_tokens == len(QUESTION[0].content.split())
+            assert found.seconds is not None
+            assert found.seconds >= 0
+
+
+def test_of_several_replies_in_one_request_the_last_has_the_usage() -> None:
+    with serving(ToyServer(story), n_per_request=3) as (_, engine):
+        assert [found.n_prompt_tokens for found in sample(engine, 3)] == [None, None, 5]
+
+
+def test_a_reply_that_is_continued_has_the_usage_of_its_first_part() -> None:
+    with serving(ToyServer(lambda _: SURE, template=True), ssc_by="continuation") as (_, engine):
+        assert sample(engine, controller=SelfStepConf())[0].n_prompt_tokens == 1
+
+
+def test_a_server_that_refuses_stream_options_is_asked_without_them() -> None:
+    with serving(ToyServer(story, tells_usage=None)) as (server, engine):
+        assert [found.n_prompt_tokens for found in sample(engine, 2)] == [None, None]
+        assert engine.notes == []
+        sample(engine)
+    assert "stream_options" not in server.sampled()[-1]
+
+
+def test_a_server_that_ends_no_stream_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_sampling, "_USAGE_SECONDS", 0.05)
+
+    def hanging(request: Request) -> Reply:
+        return replace(toy(request), end="hang")
+
+    toy = ToyServer(story, tells_usage=False)
+    with serving(hanging) as (_, engine):
+        assert [found.text for found in sample(engine, 2)] == [PLAIN, PLAIN]
 
 
 def test_jobs_are_mixed_and_numbered() -> None:
@@ -514,7 +552,7 @@ def test_the_way_can_be_chosen() -> None:
 
 def test_thinking_that_a_prefilled_message_would_lose_is_refused() -> None:
     def answer(request: Request) -> Reply:
-        reply = ToyServer(story, prefill="asked", completes=False)(request)
+        reply = ToyServer(story, prefill="asked", completes=False, tells_usage=False)(request)
         if request.body and request.body.get("stream"):
             chunks: list[Any] = list(reply.events)
             for chunk in chunks:
@@ -557,6 +595,7 @@ def test_a_passing_fault_is_tried_again(name: str) -> None:
 def test_a_server_that_keeps_failing_is_an_error_that_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("distrivote.engines.openai_fleet._FIRST_PAUSE", 0.1)
     monkeypatch.setattr("distrivote.engines.openai_fleet.PATIENCE", 4.0)
+    monkeypatch.setattr("distrivote.engines.openai_fleet.LONG_PATIENCE", 4.0)
     good = ToyServer(story)
     n_good = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from distrivote.engines.openai_faults import Fault, Scope
+from distrivote.engines.openai_faults import Fault, Scope, unreachable
 from distrivote.engines.openai_fleet import Standing, choose
 
 
@@ -85,7 +85,7 @@ def test_a_server_that_never_answered_fails_at_once() -> None:
         choose(servers[:1], 0.2)
 
 
-def given_up_at(server: Standing, now: float, seconds: float) -> float:
+def given_up_at(server: Standing, now: float, seconds: float, fault: Fault) -> float:
     """Try a server that fails after so many seconds until it counts as down, and say when."""
     while True:
         try:
@@ -96,17 +96,24 @@ def given_up_at(server: Standing, now: float, seconds: float) -> float:
             now += choice.wait
             continue
         server.begin(now)
-        server.fail(passing(), now, now + seconds)
+        server.fail(fault, now, now + seconds)
         server.end()
         now += seconds
 
 
 @pytest.mark.parametrize("seconds", [0.1, 3.0], ids=["refused", "hangs"])
 def test_all_servers_down_is_known_within_ten_seconds(seconds: float) -> None:
+    server, fault = good("a"), unreachable("a", "nobody there")
+    for _ in range(3):
+        server.fail(fault, 100.0, 100.0 + seconds)
+    assert 100.5 + seconds < given_up_at(server, 100.0 + seconds, seconds, fault) < 110.0
+
+
+def test_a_server_that_is_there_and_fails_is_given_a_minute() -> None:
     server = good("a")
     for _ in range(3):
-        server.fail(passing(), 100.0, 100.0 + seconds)
-    assert 100.5 + seconds < given_up_at(server, 100.0 + seconds, seconds) < 110.0
+        server.fail(passing(), 100.0, 100.1)
+    assert 110.0 < given_up_at(server, 100.1, 0.1, passing()) < 160.0
 
 
 def test_streams_that_break_all_at_once_after_a_long_time_are_no_reason_to_give_up() -> None:

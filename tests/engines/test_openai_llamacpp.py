@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,59 +17,17 @@ from distrivote.problem import Problem
 from distrivote.selfstepconf import BudgetForcing, SelfStepConf
 from distrivote.splitting import WindowSplitter
 from engines.contract import EngineContract
+from engines.llamacpp_server import llamacpp_server, n_busy
 
 pytestmark = pytest.mark.model
 
 QUESTION = Problem("Tom has 5 apples and buys 7 more. How many has he?", template="worked").messages()
 
-_SERVER = """
-import os, sys
-import xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path = sys.argv[1]
-params.n_parallel = 4
-params.n_ctx = 4 * 2048
-params.warmup = False
-params.endpoint_slots = True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-params.port = int(sys.argv[2])
-server = xllamacpp.Server(params)
-sys.stdin.read()
-os._exit(0)
-"""
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
-    from distrivote.engines.model_files import BUILT_IN, model_file
-
-    path, port = str(model_file(BUILT_IN)), _free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, path, str(port)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    url = f"http://127.0.0.1:{port}"
-    for _ in range(300):
-        with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"{url}/health").status_code == 200:
-                break
-        time.sleep(0.1)
-    yield url
-    process.kill()
-    process.wait()
-    assert process.stdin is not None
-    process.stdin.close()
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with llamacpp_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +103,9 @@ def test_a_cancelled_call_stops_the_server(engine: OpenAIEngine, server: str) ->
         list(jobs)
     assert time.monotonic() - begun < 60
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and _n_busy(server):
+    while time.monotonic() < deadline and n_busy(server):
         time.sleep(0.1)
-    assert _n_busy(server) == 0
+    assert n_busy(server) == 0
 
 
 class _Stop(Exception):
@@ -159,10 +115,6 @@ class _Stop(Exception):
 def _stop_after(n_tokens: int, limit: int) -> None:
     if n_tokens >= limit:
         raise _Stop
-
-
-def _n_busy(server: str) -> int:
-    return sum(slot["is_processing"] for slot in httpx.get(f"{server}/slots").json())
 
 
 def test_a_prompt_that_is_too_long_names_the_context(engine: OpenAIEngine) -> None:

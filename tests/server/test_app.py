@@ -46,7 +46,7 @@ def test_the_openai_client_gets_the_best_trajectory_of_the_winning_answer(client
     assert reply.choices[0].message.content == "Let me see.\n\nIt is \\boxed{12}."
     assert reply.choices[0].finish_reason == "stop"
     assert reply.usage is not None
-    assert reply.usage.completion_tokens == reply.usage.total_tokens == 40
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.total_tokens) == (9, 40, 49)
     vote: Any = reply.model_extra["distrivote"]  # type: ignore[index]
     assert (vote["answer"], vote["majority"], vote["rejected"]) == ("12", "35", "35")
     assert vote["votes"] == {"12": 8, "35": 10}
@@ -96,7 +96,7 @@ def test_a_stream_is_progress_and_then_the_text(client: openai.OpenAI) -> None:
     assert text == "Let me see.\n\nIt is \\boxed{12}."
     assert chunks[0].choices[0].delta.role == "assistant"
     assert chunks[-1].usage is not None
-    assert chunks[-1].usage.completion_tokens == 40
+    assert (chunks[-1].usage.prompt_tokens, chunks[-1].usage.completion_tokens) == (9, 40)
     beside: list[Any] = [(chunk.model_extra or {}).get("distrivote") for chunk in chunks]
     events = [event["event"] for event in beside if event is not None]
     assert events[0] == "started"

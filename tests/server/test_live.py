@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from distrivote.engines.replay import ReplayEngine
+from distrivote.selfstepconf import ENDED
 from serving import POOL, SlowEngine, reply, serving
 
 
@@ -135,3 +137,20 @@ def test_the_page_learns_what_it_may_ask(url: str) -> None:
     assert "dis-gmm" in [method["name"] for method in settings["methods"]]
     assert settings["stop_rules"] == ["consensus", "beta", "vote"]
     assert settings["has_run"] is False
+
+
+def test_deepconf_takes_the_place_of_selfstepconf() -> None:
+    ended = replace(reply("35", 9.0), finish_reason=ENDED)
+    pool = [*POOL[:8], *POOL[8:16], *[ended] * 8]
+    with serving(ReplayEngine(pool)) as url:
+        events = events_of(url, {"question": "How many?", "budget": 24, "deepconf": "low:2", "method": "wsc"})
+        body = {"question": "?", "deepconf": "low", "ssc": True}
+        both = httpx.post(f"{url}/api/ask", json=body)
+        unknown = httpx.post(f"{url}/api/ask", json=body | {"deepconf": "lo", "ssc": None})
+    assert events[0][1]["ssc"] is None
+    tally = events[-1][1]["tally"]
+    assert (tally["n_trajectories"], tally["n_answered"]) == (24, 16)
+    assert any("8 of 24 trajectories were ended for low confidence" in note for note in tally["notes"])
+    assert both.status_code == unknown.status_code == 400
+    assert "leave out ssc or deepconf" in both.json()["error"]["message"]
+    assert "did you mean low" in unknown.json()["error"]["message"]

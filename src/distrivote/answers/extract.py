@@ -227,7 +227,8 @@ def _trimmed(text: str, start: int, end: int, edges: str | None = None) -> Extra
     answer = text[start:end].rstrip(edges)
     end = start + len(answer)
     answer = answer.lstrip(edges)
-    return Extraction(answer, end) if answer else None
+    # The edges are not all that is blank.
+    return Extraction(answer, end) if answer.strip() else None
 
 
 def _matching(pattern: re.Pattern[str]) -> Extractor:

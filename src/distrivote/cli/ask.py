@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.options import (
+    WITHHELD,
     Alpha,
     ApiKey,
     BaseUrl,
+    CalibrationFile,
     Delta,
     EngineName,
+    Guard,
     Json,
     MaxTokens,
     Method,
     MinP,
+    MinProbability,
     Model,
     Option,
     Parallel,
@@ -33,6 +38,7 @@ from distrivote.cli.options import (
     Threads,
     TopK,
     TopP,
+    calibration_of,
     controller_of,
     engine_of,
 )
@@ -45,9 +51,10 @@ if TYPE_CHECKING:
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.opening import EngineChoice
     from distrivote.problem import Problem
-    from distrivote.selfstepconf import SelfStepConf
+    from distrivote.selfstepconf import DeepConfOnline, SelfStepConf
     from distrivote.solve import Solution
     from distrivote.stopping import StopRule
+    from distrivote.voting.probability import Calibration
 
 
 def ask(
@@ -60,12 +67,24 @@ def ask(
     api_key: ApiKey = None,
     budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
     method: Method = "dis-gmm",
+    min_probability: MinProbability = 0.0,
+    calibration: CalibrationFile = None,
     stop_when: StopWhen = None,
+    deepconf: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="End trajectories that are less sure than those of a warm-up: low or high, low:512 for"
+            " windows of 512 tokens. It takes the place of SelfStepConf (see docs/stopping.md).",
+            show_default=False,
+        ),
+    ] = None,
     ssc: Ssc = True,
     alpha: Alpha = 0.8,
     delta: Delta = 0.8,
     reflection: Reflection = "wait",
     split: Split = "paragraph",
+    guard: Guard = False,
     temperature: Temperature = 0.6,
     top_p: TopP = 0.95,
     top_k: TopK = 0,
@@ -95,15 +114,22 @@ def ask(
     Without --base-url or --engine a model runs in this process. The built-in one is small and often
     wrong: it is there to show how it works. Ctrl-C stops the
     sampling and votes on what is finished. In a pipe the answer alone is printed.
+
+    --method auto is the careful choice: it follows DistriVoting where confidence is to be trusted, else
+    the majority. An answer below --min-probability is withheld, with exit code 3.
     """
     from distrivote.engines.base import SamplingParams
+    from distrivote.report.text import visible
     from distrivote.solve import check_budget
-    from distrivote.stopping import stop_rule
+    from distrivote.stopping import online_rule, stop_rule
+    from distrivote.voting.abstaining import withheld
     from distrivote.voting.methods import parse_method
 
     check_budget(budget)
     pipeline = parse_method(method)
-    controller = controller_of(ssc, alpha, delta, reflection, split)
+    believed = calibration_of(calibration, min_probability)
+    online = online_rule(deepconf)
+    controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard)
     choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
     params = SamplingParams(
         *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
@@ -112,17 +138,25 @@ def ask(
     )
     problem = _problem(question, template, choice.default_template)
     rule = stop_rule(stop_when, pipeline.name)
-    asked = _solve(problem, choice, budget, pipeline.name, controller, params, rule, as_json)
+    asked = _solve(
+        *(problem, choice, budget, pipeline.name, online or controller, params, rule),
+        calibration=believed,
+        quiet=as_json,
+    )
     solution = asked.solution
+    reason = withheld(solution.tally, min_probability)
     if as_json:
-        _print_json(asked, controller)
+        _print_json(asked, controller, min_probability)
     elif not sys.stdout.isatty():
-        print("" if solution.answer is None else solution.answer)
+        print("" if solution.answer is None or reason is not None else solution.answer)
     else:
         _print(asked, controller, show)
     if solution.answer is None:
         print("distrivote: no trajectory gave an answer", file=sys.stderr)
         raise typer.Exit(1)
+    if reason is not None:
+        print(f"distrivote: {visible(reason[0].lower() + reason[1:])}", file=sys.stderr)
+        raise typer.Exit(WITHHELD)
 
 
 class _Asked(NamedTuple):
@@ -162,9 +196,10 @@ def _solve(
     choice: EngineChoice,
     budget: int,
     method: str,
-    controller: SelfStepConf | None,
+    controller: SelfStepConf | DeepConfOnline | None,
     params: SamplingParams,
     rule: StopRule | None,
+    calibration: Calibration,
     quiet: bool,
 ) -> _Asked:
     from distrivote.answers.extract import extractor
@@ -172,6 +207,7 @@ def _solve(
     from distrivote.engines.opening import open_engine
     from distrivote.solve import sample, solution_of
     from distrivote.voting.methods import parse_method
+    from distrivote.voting.vote import vote
 
     console = open_console(sys.stderr)
     say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
@@ -219,6 +255,8 @@ def _solve(
         print(f"note: without log-probabilities majority voting decides, not {method}", file=sys.stderr)
         method = "sc"
     solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key, n_asked=budget)
+    tally = vote(solution.ballot, method=method, calibration=calibration)
+    solution = replace(solution, tally=tally)
     if equal is not None:
         for note in equal.notes:
             print(f"note: {note}", file=sys.stderr)
@@ -242,10 +280,12 @@ def _silent(_text: str) -> None:
     pass
 
 
-def _headline(model: str, budget: int, method: str, controller: SelfStepConf | None) -> str:
+def _headline(model: str, budget: int, method: str, controller: SelfStepConf | DeepConfOnline | None) -> str:
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
-    state = "off" if controller is None else "on"
-    return f"{model} · {budget} trajectories · {distri} · SelfStepConf {state}"
+    steering = "SelfStepConf off" if controller is None else "SelfStepConf on"
+    if controller is not None and type(controller).__name__ == "DeepConfOnline":
+        steering = "DeepConf online"
+    return f"{model} · {budget} trajectories · {distri} · {steering}"
 
 
 def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
@@ -294,19 +334,22 @@ def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
         console.print("  --show reads the best one · --json for programs", style="dim")
 
 
-def _print_json(asked: _Asked, controller: SelfStepConf | None) -> None:
+def _print_json(asked: _Asked, controller: SelfStepConf | None, min_probability: float) -> None:
     import json
 
     from distrivote.report.explanation import told
     from distrivote.report.printouts import tally_json
 
     solution, ballot = asked.solution, asked.solution.ballot
+    tally = tally_json(solution.tally, told(solution.tally), min_probability)
     document = {
         "question": solution.problem.question,
         "model": asked.model,
-        "answer": solution.answer,
+        "answer": tally["answer"],
+        "probability": tally["probability"],
+        "abstained": tally["abstained"],
         "stopped": asked.stopped,
-        "tally": tally_json(solution.tally, told(solution.tally)),
+        "tally": tally,
         "n_tokens": solution.n_tokens,
         "n_tokens_saved": solution.n_tokens_saved,
         "seconds": round(asked.seconds, 3),

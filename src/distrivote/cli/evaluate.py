@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.console import open_console
-from distrivote.cli.options import Json
+from distrivote.cli.options import Json, Signal
 from distrivote.cli.progress_bar import ProgressBar
 from distrivote.errors import InputError
 
@@ -83,6 +83,7 @@ def evaluate(
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="In a file: the column that tells models apart.")
     ] = None,
+    signal: Signal = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -120,7 +121,9 @@ def evaluate(
     columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
     bar = ProgressBar()
     try:
-        report = _evaluated(run, columns, names, budget, repeats, seed, against_paper, workers, times, bar)
+        report = _evaluated(
+            run, columns, signal, names, budget, repeats, seed, against_paper, workers, times, bar
+        )
         written = _written(report, output or (), figures, bar)
     finally:
         bar.clear()
@@ -161,6 +164,7 @@ def _check_outputs(outputs: Sequence[str], figures: str | None, runs: Sequence[s
 def _evaluated(
     runs: Sequence[str],
     columns: Columns,
+    signal: str | None,
     names: Sequence[str],
     budget: int | None,
     repeats: int,
@@ -179,7 +183,7 @@ def _evaluated(
     from distrivote.evaluation.loading import load_pool_sets
 
     bar.tell(0.0, "reading")
-    loaded = load_pool_sets(runs, columns=columns, reads=reads_of(experiments_named(names)))
+    loaded = load_pool_sets(runs, columns=columns, signal=signal, reads=reads_of(experiments_named(names)))
     report = evaluate_pools(
         loaded.pool_sets,
         names,

@@ -15,6 +15,7 @@ from distrivote.cli.options import (
     BaseUrl,
     Delta,
     EngineName,
+    Guard,
     Json,
     MaxTokens,
     MinP,
@@ -36,9 +37,11 @@ from distrivote.cli.options import (
     engine_of,
 )
 from distrivote.cli.run_display import RunDisplay
+from distrivote.cli.signals import terminated_like_interrupted
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from distrivote.engines.base import Engine, SamplingParams
@@ -76,6 +79,7 @@ def generate(
     delta: Delta = 0.8,
     reflection: Reflection = "wait",
     split: Split = "paragraph",
+    guard: Guard = False,
     temperature: Temperature = 0.6,
     top_p: TopP = 0.95,
     top_k: TopK = 0,
@@ -141,7 +145,7 @@ def generate(
 
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)
-    controller = controller_of(ssc, alpha, delta, reflection, split)
+    controller = controller_of(ssc, alpha, delta, reflection, split, guard)
     choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
     params = SamplingParams(
         *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
@@ -166,17 +170,22 @@ def generate(
         stop_when=None if rule is None else rule.name,
     )
     path = _free_name(output, manifest) if new else output
-    with opened, RunWriter(path, manifest, keep=Keep(texts, token_confidences, top_logprobs)) as writer:
-        for note in writer.notes:
-            print(f"note: {note}", file=sys.stderr)
-        settled = () if rule is None else settled_questions(Run.open(path), rule, budget)
-        work = todo(loaded.problems, budget, writer.done(), settled)
-        if ray is None:
-            summary = _run(work, writer, opened, params, controller, rule, max_tokens_total)
-        else:
-            cluster = Cluster(ray, workers, worker_cpus, worker_gpus)
-            shared = Work(choice, path, manifest, writer.keep, params, controller, manifest.stop_when)
-            summary = _run_on_ray(shared, work, cluster, max_tokens_total)
+    try:
+        keep = Keep(texts, token_confidences, top_logprobs)
+        with terminated_like_interrupted(), opened, RunWriter(path, manifest, keep=keep) as writer:
+            for note in writer.notes:
+                print(f"note: {note}", file=sys.stderr)
+            settled = () if rule is None else settled_questions(Run.open(path), rule, budget)
+            work = todo(loaded.problems, budget, writer.done(), settled)
+            if ray is None:
+                summary = _run(work, writer, opened, params, controller, rule, max_tokens_total)
+            else:
+                cluster = Cluster(ray, workers, worker_cpus, worker_gpus)
+                shared = Work(choice, path, manifest, writer.keep, params, controller, manifest.stop_when)
+                summary = _run_on_ray(shared, work, cluster, max_tokens_total)
+    except KeyboardInterrupt:  # before the first trajectory was begun
+        _tell_how_to_go_on()
+        raise
     summary |= {
         "settles": rule is not None,
         "run": path,
@@ -190,8 +199,26 @@ def generate(
     else:
         _tell(summary, sum(len(item.samples) for item in work))
     if summary["stopped"]:
-        print(f"go on with: distrivote {shlex.join(sys.argv[1:])}", file=sys.stderr)
+        _tell_how_to_go_on()
         raise typer.Exit(130)
+
+
+def _tell_how_to_go_on() -> None:
+    print(f"go on with: distrivote {_without_key(sys.argv[1:])}", file=sys.stderr)
+
+
+def _without_key(argv: Sequence[str]) -> str:
+    r"""Return a command line with the key left out: what is printed ends in logs.
+
+    >>> _without_key(["generate", "x", "--api-key", "sk-1", "--api-key=sk-2", "-o", "my run"])
+    'generate x --api-key "$OPENAI_API_KEY" --api-key="$OPENAI_API_KEY" -o \'my run\''
+    """
+    words, hidden = [], '"$OPENAI_API_KEY"'
+    for before, word in zip(["", *argv], argv, strict=False):
+        is_both = word.startswith("--api-key=")
+        shown = f"--api-key={hidden}" if is_both else shlex.quote(word)
+        words.append(hidden if before == "--api-key" else shown)
+    return " ".join(words)
 
 
 class _Opened:
@@ -304,7 +331,7 @@ def _run(
         stop_when=rule,
         watch=display.watch,
     )
-    stopped = False
+    stopped, n_before = False, len(writer.done())
     try:
         for item in made:
             record = item.trajectory.interventions
@@ -315,7 +342,8 @@ def _run(
     finally:
         made.close()
         display.clear()
-    return display.summary(stopped)
+    # An interrupt may come between the storing of one and its showing.
+    return display.summary(stopped) | {"n_trajectories": len(writer.done()) - n_before}
 
 
 def _run_on_ray(

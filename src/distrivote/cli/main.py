@@ -14,6 +14,8 @@ from typing import Annotated
 import typer
 
 from distrivote.cli.ask import ask
+from distrivote.cli.calibrate import calibrate
+from distrivote.cli.doctor import doctor
 from distrivote.cli.evaluate import evaluate
 from distrivote.cli.generate import generate
 from distrivote.cli.importing import import_files
@@ -30,7 +32,6 @@ app = typer.Typer(
     # Rich help alone would take longer to load than everything else.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
     no_args_is_help=True,
 )
 app.command("ask")(ask)
@@ -39,8 +40,10 @@ app.command("vote")(vote)
 app.command("import")(import_files)
 app.command("serve")(serve)
 app.command("evaluate")(evaluate)
+app.command("calibrate")(calibrate)
 app.command("simulate")(simulate)
 app.command("plan")(plan)
+app.command("doctor")(doctor)
 for _command in (runs, show, compact, export):
     app.command(_command.__name__)(_command)
 
@@ -93,7 +96,7 @@ def _with_address(argv: Sequence[str]) -> list[str]:
     >>> _with_address(["generate", "x", "--ray", "-o", "run"])
     ['generate', 'x', '--ray=local', '-o', 'run']
     """
-    following = [*argv[1:], "-"]
+    following = [*argv, "-"][1:]
     return [
         "--ray=local" if word == "--ray" and after.startswith("-") else word
         for word, after in zip(argv, following, strict=True)

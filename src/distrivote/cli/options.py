@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
     from distrivote.engines.opening import EngineChoice
     from distrivote.selfstepconf import SelfStepConf
+    from distrivote.voting.probability import Calibration
+
+WITHHELD = 3
+"""The exit code if at least one answer was not probable enough to be given."""
 
 Model = Annotated[
     str | None,
@@ -54,7 +58,15 @@ Thinking = Annotated[
     bool | None,
     typer.Option("--thinking/--no-thinking", help="Switch a thinking model's thinking.", show_default=False),
 ]
-Method = Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="How to vote.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME",
+        help="How to vote. auto is the careful choice: it believes confidence where that is worth it.",
+    ),
+]
 Ssc = Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops.")]
 Alpha = Annotated[
     float, typer.Option(metavar="X", help="SelfStepConf: how much of the threshold stays per step.")
@@ -66,6 +78,13 @@ Reflection = Annotated[str, typer.Option(metavar="TEXT", help="SelfStepConf: the
 Split = Annotated[
     str,
     typer.Option(metavar="NAME", help="Where steps end: paragraph, line, exact, window:N, entropy."),
+]
+Guard = Annotated[
+    bool,
+    typer.Option(
+        "--guard/--no-guard",
+        help="SelfStepConf: reflect once instead of ending unsure, as the authors did with --split exact.",
+    ),
 ]
 Temperature = Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")]
 TopP = Annotated[float, typer.Option(metavar="X", help="Nucleus of the sampling.")]
@@ -100,15 +119,56 @@ StopWhen = Annotated[
         show_default=False,
     ),
 ]
+CalibrationFile = Annotated[
+    str | None,
+    typer.Option(
+        "--calibration",
+        metavar="FILE",
+        help="Where probabilities come from: a file of distrivote calibrate; the one that ships if not said.",
+        show_default=False,
+    ),
+]
+MinProbability = Annotated[
+    float,
+    typer.Option(
+        metavar="P",
+        help="Withhold an answer that is less probable than this (0 to 1); exit code 3 says that one was.",
+    ),
+]
+Signal = Annotated[
+    str | None,
+    typer.Option(
+        "--signal",
+        metavar="NAME",
+        help="The measure to vote with: answer-step, mean, tail, lowest-group, entropy, logprob,"
+        " self-certainty, length, a column, or auto for a mix weighed by what each is worth.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-def controller_of(ssc: bool, alpha: float, delta: float, reflection: str, split: str) -> SelfStepConf | None:
+def controller_of(
+    ssc: bool, alpha: float, delta: float, reflection: str, split: str, guard: bool
+) -> SelfStepConf | None:
     """Return the controller that the options describe; None without --ssc."""
     from distrivote.selfstepconf import SelfStepConf
     from distrivote.splitting import splitter
 
-    return SelfStepConf(alpha, delta, reflection, splitter(split)) if ssc else None
+    return SelfStepConf(alpha, delta, reflection, splitter(split), guard) if ssc else None
+
+
+def calibration_of(file: str | None, min_probability: float) -> Calibration:
+    """Return the calibration that the options name; a probability that is none is refused here too."""
+    from distrivote.voting.abstaining import check_min_probability
+    from distrivote.voting.probability import Calibration
+
+    check_min_probability(min_probability)
+    if file is None:
+        return Calibration()
+    from distrivote.store.calibrations import read_calibration
+
+    return read_calibration(file)
 
 
 def engine_of(

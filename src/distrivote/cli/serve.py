@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from distrivote.cli.options import (
     BaseUrl,
+    CalibrationFile,
     EngineName,
     MaxTokens,
     Method,
+    MinProbability,
     Model,
     Option,
     Parallel,
     Slots,
     Threads,
+    calibration_of,
     engine_of,
 )
 from distrivote.errors import EngineError, MissingPackageError
@@ -63,6 +67,8 @@ def serve(
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
     ] = 16,
     method: Method = "dis-gmm",
+    min_probability: MinProbability = 0.0,
+    calibration: CalibrationFile = None,
     max_tokens: MaxTokens = None,
     template: Annotated[
         str | None,
@@ -83,6 +89,9 @@ def serve(
     person opens http://HOST:PORT. Without --base-url or --engine a small model runs in this process.
     Settings of the vote go into extra_body={"distrivote": {...}} or the model name, as in
     dis-gmm@16/MODEL. Ctrl-C ends it.
+
+    --method auto is the careful choice: it follows DistriVoting where confidence is to be trusted, else the
+    majority, and learns with every question how far this model's confidences are to be trusted.
     """
     from importlib.util import find_spec
 
@@ -96,7 +105,9 @@ def serve(
     check_host(host, api_key)
     pipeline = parse_method(method).name
     choice = engine_of(engine, model, base_url, upstream_key, option, slots, threads, parallel)
+    believed = calibration_of(calibration, min_probability)
     settings = _settings(choice, api_key, budget, max_budget, max_concurrency, max_tokens, template, run)
+    settings = replace(settings, min_probability=min_probability, calibration=believed)
     _serve(choice, pipeline, settings, host, port)
 
 
@@ -142,6 +153,7 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
 
     from distrivote.engines.opening import open_engine
     from distrivote.server.app import create_app
+    from distrivote.server.connections import PatientProtocol
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
@@ -159,6 +171,7 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
             )
             config = uvicorn.Config(
                 app,
+                http=PatientProtocol,
                 log_level="warning",
                 # Streams of clients that stay connected should not keep the server from ending.
                 timeout_graceful_shutdown=5,

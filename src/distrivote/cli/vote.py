@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.options import WITHHELD, CalibrationFile, MinProbability, Signal, calibration_of
 from distrivote.cli.progress import Progress
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from distrivote.report.printouts import Printout
-    from distrivote.store.results import Totals
-    from distrivote.store.tables import AnswerTable
+    from distrivote.store.questions import Questions
+    from distrivote.store.results import Bar, Totals
+    from distrivote.store.tables import AnswerTable, Columns
 
 
 def vote(
@@ -62,6 +67,9 @@ def vote(
             help="Show only this question and how its answer came about; with --by, as BY/QUESTION.",
         ),
     ] = None,
+    signal: Signal = None,
+    min_probability: MinProbability = 0.0,
+    calibration: CalibrationFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     output: Annotated[
         str | None,
@@ -88,11 +96,13 @@ def vote(
       wsc-top50  wsc-gmm  wsc-kmeans  wsc-meanshift
       dis-top50  dis-gmm  dis-kmeans  dis-meanshift
       hier-top50  hier-gmm  wsc-top50-reject  wsc-gmm-reject
+      auto: the careful choice, dis-gmm where confidence is to be trusted, else sc
       and with parameters, as in wsc-top:0.1 or dis-gmm:intervals=5
 
     On a terminal the first 40 questions are shown; in a pipe every question is a line of
-    tab-separated fields.
+    tab-separated fields. Exit code 3 says that --min-probability withheld an answer.
     """
+    from distrivote.store.results import Bar
     from distrivote.store.tables import Columns, open_table
     from distrivote.store.writing import check_output
     from distrivote.voting.methods import parse_method
@@ -102,24 +112,59 @@ def vote(
         if explain is not None:
             raise InputError("-o writes the votes on all questions: leave out -o or --explain")
         check_output(output, file)
+    bar = Bar(calibration_of(calibration, min_probability), min_probability)
+    confident = any(each.needs_confidence or each.trust is not None for each in pipelines.values())
     columns = Columns(
         question=question_column,
         answer=answer_column,
-        confidence=confidence_column
-        if any(pipeline.needs_confidence for pipeline in pipelines.values())
-        else None,
+        confidence=confidence_column if confident or signal is not None else None,
         by=by,
         truth=truth_column,
     )
+    chosen = _chosen(file, columns, signal)
     methods = tuple(pipelines)
-    with open_table(file, columns) as table:
+    with open_table(file, chosen.columns) as table:
         if explain is None:
-            _vote_on_all(table, methods, as_json, output)
+            n_withheld = _vote_on_all(table, chosen, methods, bar, as_json, output)
         else:
-            explain_question(table, methods, as_json, explain)
+            n_withheld = explain_question(table, methods, as_json, explain, bar, chosen)
+    if n_withheld:
+        raise typer.Exit(WITHHELD)
 
 
-def _vote_on_all(table: AnswerTable, methods: tuple[str, ...], as_json: bool, output: str | None) -> None:
+class Chosen(NamedTuple):
+    """What votes: one column, or a mix of several that is read already."""
+
+    columns: Columns
+    mix: list[Questions] | None = None
+
+    def questions(self, table: AnswerTable, group: Callable[..., Iterator[Questions]]) -> Iterator[Questions]:
+        return group(table.batches()) if self.mix is None else iter(self.mix)
+
+
+def _chosen(file: str, columns: Columns, signal: str | None) -> Chosen:
+    """Return the columns with the signal; a mix is made here, and said."""
+    if signal is None:
+        return Chosen(columns)
+    from distrivote.store.signals import AUTO, mixed_questions, weight_words, with_signal
+
+    if signal != AUTO:
+        return Chosen(with_signal(columns, signal))
+    mixed = mixed_questions(file, columns)
+    for model, weights in mixed.weights.items():
+        _say([f"signals{f' of {model}' if model else ''}: {weight_words(weights)}"])
+    return Chosen(replace(columns, confidence=None), mixed.questions)
+
+
+def _vote_on_all(
+    table: AnswerTable,
+    chosen: Chosen,
+    methods: tuple[str, ...],
+    bar: Bar,
+    as_json: bool,
+    output: str | None,
+) -> int:
+    """Vote on every question; return how many answers were withheld."""
     from distrivote.report.printouts import notes_of, print_summary
     from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.store.result_tables import long_table
@@ -132,7 +177,7 @@ def _vote_on_all(table: AnswerTable, methods: tuple[str, ...], as_json: bool, ou
         with ExitStack() as stack:
             stack.callback(progress.clear)
             writer = stack.enter_context(writing(output)) if output is not None else None
-            for results in hold_elections(group(table.batches()), methods):
+            for results in hold_elections(chosen.questions(table, group), methods, bar):
                 totals.add(results)
                 printout.add(results)
                 if writer is not None:
@@ -152,47 +197,64 @@ def _vote_on_all(table: AnswerTable, methods: tuple[str, ...], as_json: bool, ou
         print_summary(open_console(sys.stderr), totals)
     _say([_unsorted(table, totals.n_trajectories)] if held else [])
     _say(notes_of(totals))
+    return sum(totals.n_withheld.get(name, 0) for name in methods)
 
 
-def explain_question(table: AnswerTable, methods: tuple[str, ...], as_json: bool, wanted: str) -> None:
-    """Print how the vote on one question came about."""
+def explain_question(
+    table: AnswerTable,
+    methods: tuple[str, ...],
+    as_json: bool,
+    wanted: str,
+    bar: Bar | None = None,
+    chosen: Chosen | None = None,
+) -> int:
+    """Print how the vote on one question came about; return how many answers were withheld."""
+    from rich.text import Text
+
     from distrivote.report.explanation import explanation, told
     from distrivote.report.printouts import JsonPrintout, tally_json
     from distrivote.report.terminal import count
     from distrivote.report.text import shortened
     from distrivote.store.lookup import ballot_of, find_question
     from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
-    from distrivote.store.results import Totals, hold_elections
+    from distrivote.store.results import Bar, Totals, hold_elections
+    from distrivote.voting.abstaining import withheld
     from distrivote.voting.vote import vote as vote_on
 
+    bar, chosen = bar or Bar(), chosen or Chosen(table.columns)
     try:
-        one = find_question(stream_questions(table.batches()), wanted)
+        one = find_question(chosen.questions(table, stream_questions), wanted)
     except QuestionCameBack:
-        one = find_question(hold_questions(table.batches()), wanted)
+        one = find_question(chosen.questions(table, hold_questions), wanted)
         _say([_unsorted(table)])
     ballot = ballot_of(one)
-    tallies = [vote_on(ballot, method=name) for name in methods]
-    (results,) = hold_elections([one], methods)
+    tallies = [vote_on(ballot, method=name, calibration=bar.calibration) for name in methods]
+    reasons = [withheld(tally, bar.min_probability) for tally in tallies]
+    n_withheld = sum(reason is not None for reason in reasons)
+    (results,) = hold_elections([one], methods, bar)
     if as_json:
         totals = Totals(methods)
         totals.add(results)
         with closing(JsonPrintout(sys.stdout.buffer, table.columns.by)) as document:
             document.add(results)
-            document.explanations = [tally_json(tally, told(tally)) for tally in tallies]
+            document.explanations = [tally_json(tally, told(tally), bar.min_probability) for tally in tallies]
             document.finish(totals)
-        return
+        return n_withheld
     console = open_console(sys.stdout)
     truth = one.truths[0].as_py() if one.truths is not None else None
     name = str(one.ids[0]) if one.by is None else f"{one.by[0]}/{one.ids[0]}"
-    for tally in tallies:
-        known = int(results.verdicts[tally.method].right[0])
+    for tally, reason in zip(tallies, reasons, strict=True):
+        known = int(results.verdicts[tally.method].given_right[0])
         right = None if known < 0 else bool(known)
         console.print()
         title = (
             f"question {shortened(name, 40)} · {tally.method} · {count(len(ballot.classes), 'trajectory')}"
         )
         console.print(explanation(title, ballot, tally, console.width, right, truth))
+        if reason is not None:
+            console.print(Text(f"\n  {reason}", style="bold"))
     console.print()
+    return n_withheld
 
 
 def _printout(table: AnswerTable, as_json: bool) -> Printout:

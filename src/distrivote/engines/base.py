@@ -105,6 +105,11 @@ class Engine(Protocol):
     @property
     def model(self) -> str: ...
 
+    @property
+    def concurrent(self) -> bool:
+        """Whether calls may overlap; an engine that says no refuses a second call while one is open."""
+        ...
+
     def sample(
         self,
         messages: Sequence[Message],

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import codecs
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -68,6 +69,10 @@ class Drive:
         self.index = index
         self.finish_reason: str | None = None
         self.n_reflections = 0
+        self.seconds: float | None = None
+        """From here to the end of the trajectory."""
+
+        self._begun = time.perf_counter()
         self._params = params
         self._vocabulary = vocabulary
         self._sampler = sampler
@@ -88,6 +93,12 @@ class Drive:
 
     def advance(self, logits: Logits) -> Next | None:
         """Choose the next token; None when the trajectory has ended."""
+        following = self._advanced(logits)
+        if following is None:
+            self.seconds = time.perf_counter() - self._begun
+        return following
+
+    def _advanced(self, logits: Logits) -> Next | None:
         position = self._sampler.read(logits)
         top = position.top_logits[: self._params.n_logprobs] - position.log_total
         confidence = float(-top.mean())
@@ -190,8 +201,8 @@ class Drive:
             return None
         return Next(token)
 
-    def trajectory(self) -> Trajectory:
-        """Return the trajectory as far as it has come."""
+    def trajectory(self, n_prompt_tokens: int | None = None) -> Trajectory:
+        """Return the trajectory as far as it has come, behind a prompt of so many tokens."""
         texts = list(self._texts)
         if texts:
             texts[-1] += self._decoder.decode(b"", final=True)
@@ -210,4 +221,6 @@ class Drive:
             self.finish_reason,
             index=self.index,
             interventions=None if self._controller is None else self._controller.record().up_to(n),
+            n_prompt_tokens=n_prompt_tokens,
+            seconds=self.seconds,
         )

@@ -36,6 +36,7 @@ class LlamaCppEngine:
     """Samples from a GGUF model in this process."""
 
     name = "embedded"
+    concurrent = False
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ class LlamaCppEngine:
                         )
                     )
                 for drive in finished:
-                    yield drive.trajectory()
+                    yield drive.trajectory(len(prompt))
         finally:
             for slot in live:
                 context.clear(slot)

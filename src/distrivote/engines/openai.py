@@ -44,6 +44,7 @@ class OpenAIEngine:
     """Samples from OpenAI-compatible servers."""
 
     name = "openai"
+    concurrent = True
 
     def __init__(
         self,
@@ -226,6 +227,7 @@ async def _closed(servers: Sequence[Server]) -> None:
     for server in servers:
         await server.close()
     await asyncio.get_running_loop().shutdown_asyncgens()
+    await asyncio.sleep(0)  # sockets that were closed last are let go of in the next turn of the loop
 
 
 async def _only_model(servers: Sequence[Server]) -> str:

@@ -161,7 +161,9 @@ class Call:
     async def _sample(self, item: Item) -> None:
         """Ask for what an item lacks, until it lacks nothing."""
         avoid: int | None = None
-        for attempt in range(_ATTEMPTS):
+        attempt = 0
+        while True:
+            before = item.begun
             number = await self._free_server(avoid)
             server = self._servers[number]
             begun = time.monotonic()
@@ -178,6 +180,8 @@ class Call:
                 if fault.scope in (Scope.REQUEST, Scope.CALL):
                     raise
                 server.standing.fail(fault, begun, time.monotonic())
+                if item.begun is not before:
+                    attempt = 0  # it has come further
                 if attempt == _ATTEMPTS - 1:
                     raise
                 self._note_failure(server, fault)
@@ -187,6 +191,7 @@ class Call:
             if attempt + 1 >= len(self._servers):
                 delay = min(_FIRST_DELAY * 2.0**attempt, _LONGEST_DELAY)
                 await asyncio.sleep(delay * random.uniform(0.5, 1.0))
+            attempt += 1
 
     def _split(self, item: Item, parts: list[Item]) -> None:
         """Put what has to be asked for one by one in front of what waits."""

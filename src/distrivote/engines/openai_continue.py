@@ -11,6 +11,7 @@ socket is known here: whoever streams hands in chunks, and is told when to stop.
 from __future__ import annotations
 
 import codecs
+import copy
 import math
 from array import array
 from collections.abc import Callable, Sequence
@@ -66,6 +67,13 @@ class SteeredReply:
         """How many tokens there is room for."""
         return self._params.max_tokens - len(self._texts)
 
+    def fork(self) -> SteeredReply:
+        """Return a copy that goes on by itself, for when the next reply fails; `begin` it first."""
+        other = copy.copy(self)
+        other._stream = copy.deepcopy(self._stream)
+        other._texts, other._logprobs, other._rows = self._texts[:], self._logprobs[:], self._rows[:]
+        return other
+
     def begin(self, echo: str = "") -> None:
         """Begin the next reply; `echo` is a text that the server may repeat before it."""
         self.n_parts += 1
@@ -95,6 +103,16 @@ class SteeredReply:
                 self._inject(injection)
                 return
         self.finish_reason = reason or "stop"
+
+    def check(self) -> None:
+        """Raise InputError if the tokens of the reply under way do not spell its text so far."""
+        self._reply.trajectory("a reply", self._echo)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all came of the reply under way, not even its end."""
+        reply = self._reply
+        return reply.finish_reason is None and not reply.has_text and not reply.n_tokens
 
     @property
     def lacks_tokens(self) -> bool:

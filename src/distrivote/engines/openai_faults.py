@@ -46,6 +46,7 @@ class Fault(Exception):
         retry_after: float | None = None,
         status: int | None = None,
         words: str = "",
+        reached: bool = True,
     ) -> None:
         super().__init__(sentence)
         self.sentence = sentence
@@ -56,6 +57,9 @@ class Fault(Exception):
         self.status = status
         self.words = words
         """What the server said itself."""
+
+        self.reached = reached
+        """Whether there was a server at all."""
 
 
 def fault_of_reply(
@@ -116,9 +120,8 @@ def fault_of_event(url: str, error: Any, *, model: str, key: str | None) -> Faul
 
 def unreachable(url: str, reason: str) -> Fault:
     """Return the fault of a server that can't be reached."""
-    return Fault(
-        f"{url} can't be reached ({reason}): check --base-url, and whether the server runs", Scope.PASSING
-    )
+    sentence = f"{url} can't be reached ({reason}): check --base-url, and whether the server runs"
+    return Fault(sentence, Scope.PASSING, reached=False)
 
 
 def broken_off(url: str, reason: str) -> Fault:
@@ -131,7 +134,7 @@ def _words(body: bytes) -> str:
     text = body[:100_000].decode("utf-8", "replace")
     try:
         found: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = re.sub(r"<[^>]*>", " ", text)
     for name in ("error", "message", "detail"):
         if isinstance(found, dict) and found.get(name):
@@ -151,5 +154,5 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
     try:
         then, now = parsedate_to_datetime(value), headers.get("date")
         return max(0.0, (then - parsedate_to_datetime(now)).total_seconds()) if now else None
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):  # TypeError: only one of the dates knows its time zone
         return None

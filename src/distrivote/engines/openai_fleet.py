@@ -23,6 +23,9 @@ _LONGEST_PAUSE = 60.0
 PATIENCE = 10.0
 """Seconds without any server before the call fails."""
 
+LONG_PATIENCE = 60.0
+"""The same where a server that gave whole replies before still takes connections: some fail now and then."""
+
 CONNECT_SECONDS = 3.0
 """How long a server may take to accept a connection; a trial is over by then."""
 
@@ -39,6 +42,9 @@ class Standing:
 
         self.answered = False
         """Whether it ever did."""
+
+        self.n_succeeded = 0
+        """Replies that came to their end, and refusals."""
 
         self.failing_since: float | None = None
         """Since when there were only failures."""
@@ -78,6 +84,7 @@ class Standing:
     def succeed(self) -> None:
         """Take a reply that came to its end."""
         self.hear()
+        self.n_succeeded += 1
         self.n_failures, self._pause, self.resume = 0, _FIRST_PAUSE, -math.inf
 
     def fail(self, fault: Fault, begun: float, now: float) -> None:
@@ -133,7 +140,9 @@ def _is_down(server: Standing) -> bool:
     """Say whether a server is set aside and nothing good will be known of it in time."""
     if not server.aside or server.failing_since is None:
         return False
-    return not server.answered or server.resume + CONNECT_SECONDS - server.failing_since > PATIENCE
+    is_there = server.n_succeeded > 0 and server.fault is not None and server.fault.reached
+    patience = LONG_PATIENCE if is_there else PATIENCE
+    return not server.answered or server.resume + CONNECT_SECONDS - server.failing_since > patience
 
 
 def _last_fault(servers: Sequence[Standing]) -> Fault:

@@ -10,9 +10,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import re
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.openai_faults import Fault, Scope
@@ -23,9 +28,24 @@ from distrivote.engines.openai_wire import Body, Continuation, Dialect, Prompt, 
 from distrivote.errors import InputError
 from distrivote.problem import Message
 
+T = TypeVar("T")
+
+_AMBIGUOUS = (500, 501)
+"""What some servers answer to what they do not know; if it stays, it means no."""
+
 _HELLO = (Message("user", "Hello"),)
 _FEW = SamplingParams(temperature=1.0, top_p=1.0, max_tokens=4)
 _ONE = replace(_FEW, max_tokens=1)
+_N_GREETINGS = 3
+"""How often a server is asked at most that gives fewer log-probabilities than it should."""
+
+_N_ATTEMPTS = 6
+"""How often a probe is tried at most where it fails in passing. An hour of sampling hangs on it."""
+
+_FIRST_PAUSE = 0.1
+_PATIENCE = 3.0
+"""Seconds."""
+
 _GO_ON: Body = {"continue_final_message": True, "add_generation_prompt": False}
 
 
@@ -33,6 +53,7 @@ async def greet(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
     """Return how to ask a server, which is asked for a few tokens to see."""
     prompt = _hello(endpoint)
     dialect = Dialect(n_logprobs)
+    seen: list[int] = []
     while True:
         try:
             response = await _ask(server, prompt, _FEW, dialect)
@@ -41,12 +62,15 @@ async def greet(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
             if adapted is None:
                 raise await _with_models(server, fault) from fault
             dialect = adapted
+            seen.clear()
             continue
         rows, has_text = _rows(response)
-        if rows or has_text:
-            n = min(max(map(len, rows), default=0), dialect.n_logprobs)
-            dialect = replace(dialect, n_logprobs=n if n > 1 else 0)  # one alone shows no spread
-        return dialect
+        n = min(max(map(len, rows), default=0), dialect.n_logprobs)
+        seen.append(n if rows or has_text else dialect.n_logprobs)
+        # A whole run is asked for by this number: that of one bad reply would spoil it.
+        if max(seen) >= dialect.n_logprobs or len(seen) == _N_GREETINGS:
+            n = max(seen)
+            return replace(dialect, n_logprobs=n if n > 1 else 0)  # one alone shows no spread
 
 
 def adapted_dialect(dialect: Dialect, fault: Fault) -> Dialect | None:
@@ -77,7 +101,7 @@ def _n_allowed(words: str, asked: int) -> int:
 
 async def models_of(server: Server) -> list[str]:
     """Return the names of the models that a server has."""
-    listing = await server.get("models")
+    listing = await _patiently(partial(server.get, "models"))
     data = listing.get("data") if isinstance(listing, dict) else listing
     return [str(entry["id"]) for entry in data or [] if isinstance(entry, dict) and "id" in entry]
 
@@ -100,7 +124,7 @@ async def has_plugin(server: Server, endpoint: str, dialect: Dialect) -> bool:
     try:
         await _ask(server, prompt, _ONE, dialect)
     except Fault as fault:
-        if fault.scope is Scope.PASSING and fault.status is None:
+        if fault.scope is Scope.PASSING and fault.status not in _AMBIGUOUS:
             raise
         return "SelfStepConf" in fault.words
     return False
@@ -137,15 +161,19 @@ async def prompt_text(
         if thinking is not None:
             body["chat_template_kwargs"] = {"enable_thinking": thinking}
         if way is Continuation.TEMPLATE:
-            text = (await server.post_beside("apply-template", body))["prompt"]
+            text = (await _beside(server, "apply-template", body))["prompt"]
             server.prompts[key] = Prompt(text=text)
         else:
-            tokens = (await server.post_beside("tokenize", body))["tokens"]
+            tokens = (await _beside(server, "tokenize", body))["tokens"]
             body = {"model": server.model, "tokens": tokens}
-            text = (await server.post_beside("detokenize", body))["prompt"]
+            text = (await _beside(server, "detokenize", body))["prompt"]
             # The template has written the special tokens already.
             server.prompts[key] = Prompt(text=text, extra={"add_special_tokens": False})
     return server.prompts[key]
+
+
+async def _beside(server: Server, path: str, body: Body) -> Any:
+    return await _patiently(partial(server.post_beside, path, body))
 
 
 def continued_prompt(way: Continuation, messages: tuple[Message, ...], prefix: str) -> Prompt:
@@ -166,12 +194,27 @@ async def _completes(server: Server, dialect: Dialect, way: Continuation) -> boo
     return any(len(row) > 1 for row in rows)
 
 
-async def _answers(question: Any) -> bool:
+async def _patiently(probe: Callable[[], Awaitable[T]]) -> T:
+    """Return what a probe gives, which may fail a few times in passing, but not by taking long."""
+    for number in range(_N_ATTEMPTS - 1):
+        begun = time.monotonic()
+        try:
+            return await probe()
+        except Fault as fault:
+            took = time.monotonic() - begun
+            if fault.scope is not Scope.PASSING or not fault.reached or took > _PATIENCE:
+                raise
+            pause = _FIRST_PAUSE * 2.0**number if fault.retry_after is None else fault.retry_after
+            await asyncio.sleep(min(pause, _PATIENCE) * random.uniform(0.5, 1.0))
+    return await probe()
+
+
+async def _answers(probe: Awaitable[bool]) -> bool:
     """Return what a probe says, False where the server refuses it or answers something else."""
     try:
-        return bool(await question)
+        return await probe
     except Fault as fault:
-        if fault.scope is Scope.PASSING and fault.status is None:
+        if fault.scope is Scope.PASSING and fault.status not in _AMBIGUOUS:
             raise
         return False
     except (KeyError, TypeError, AttributeError, InputError):
@@ -196,7 +239,7 @@ async def _n_prompt_tokens(server: Server, dialect: Dialect, prefix: str, extra:
         response = await _ask(server, Prompt(messages, extra=extra), _ONE, dialect)
         return int(response["usage"]["prompt_tokens"])
     except Fault as fault:
-        if fault.scope is Scope.PASSING and fault.status is None:
+        if fault.scope is Scope.PASSING and fault.status not in _AMBIGUOUS:
             raise
         return None
     except (KeyError, TypeError, ValueError):
@@ -206,12 +249,15 @@ async def _n_prompt_tokens(server: Server, dialect: Dialect, prefix: str, extra:
 async def _ask(server: Server, prompt: Prompt, params: SamplingParams, dialect: Dialect) -> Any:
     body = request_body(server.model, prompt, params, dialect, seed=0)
     del body["stream"]
-    response = await server.post(prompt.path, body)
-    if not isinstance(response, dict) or not response.get("choices"):
-        raise Fault(
-            f"{server.url} answers {str(response)[:60]!r}, which is no reply: check --base-url", Scope.SERVER
-        )
-    return response
+
+    async def once() -> Any:
+        response = await server.post(prompt.path, body)
+        if not isinstance(response, dict) or not response.get("choices"):
+            raise server.garbled(f"{str(response)[:60]!r}, which is no reply")
+        server.n_garbled = 0
+        return response
+
+    return await _patiently(once)
 
 
 def _rows(response: Any) -> tuple[list[Any], bool]:

@@ -18,6 +18,7 @@ from distrivote.engines.responses import (
     trajectory_of_reply,
 )
 from distrivote.engines.spelling import cut
+from distrivote.errors import InputError
 from distrivote.trajectory import Trajectory
 
 
@@ -26,6 +27,7 @@ class Reply:
 
     __slots__ = (
         "_content",
+        "_n_characters",
         "_n_tail",
         "_stop",
         "_tail",
@@ -45,6 +47,7 @@ class Reply:
         self._thought = ReplyTokens([], [], [], [])
         self._content: list[str] = []
         self._thinking: list[str] = []
+        self._n_characters = 0
         self._stop = stop
         self._n_tail = max(map(len, stop), default=1) - 1
         self._tail = ""
@@ -53,6 +56,11 @@ class Reply:
     def n_tokens(self) -> int:
         """How many tokens have come."""
         return len(self.read.pieces) + len(self._thought.pieces)
+
+    @property
+    def n_characters(self) -> int:
+        """How long the text is that has come."""
+        return self._n_characters
 
     @property
     def is_over(self) -> bool:
@@ -72,6 +80,8 @@ class Reply:
         source = choice.get("delta") or choice.get("message") or choice
         thinking = source.get("reasoning_content") or source.get("reasoning") or ""
         content = source.get("content" if source is not choice else "text") or ""
+        if not (isinstance(thinking, str) and isinstance(content, str)):
+            raise InputError("its text is not a string")
         if thinking:
             self._thinking.append(thinking)
         if content:
@@ -82,6 +92,7 @@ class Reply:
         if choice.get("finish_reason") is not None:
             self.finish_reason = str(choice["finish_reason"])
         text: str = thinking + content
+        self._n_characters += len(text)
         if self._stop and text:
             seen = self._tail + text
             self.stopped = self.stopped or any(stop in seen for stop in self._stop)

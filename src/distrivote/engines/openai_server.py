@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
@@ -27,6 +28,20 @@ from distrivote.engines.openai_faults import (
 from distrivote.engines.openai_fleet import CONNECT_SECONDS, Standing
 from distrivote.engines.openai_wire import Body, Continuation, Dialect, EventDecoder, Prompt
 from distrivote.errors import InputError
+
+_USAGE = {"stream_options": {"include_usage": True}}
+LARGEST = 256 << 20
+"""Bytes of one event, or of a reply in one piece."""
+
+_MAX_GARBLED = 3
+
+
+class Chunk(NamedTuple):
+    """What one event of a stream says."""
+
+    choices: list[dict[str, Any]]
+    n_prompt_tokens: int | None = None
+    """The tokens of the prompt, where it comes with the usage: at the end, as a rule."""
 
 
 class Address(NamedTuple):
@@ -85,7 +100,14 @@ class Server:
         self.n_asked = 0
         """For how many log-probabilities it was asked then."""
 
+        self.n_garbled = 0
+        """Replies in a row that were none."""
+
+        self.n_in_vain = 0
+        """Flawed replies in a row that asking again did not mend."""
+
         self.takes_n = True
+        self.takes_stream_options = True
         self.has_plugin: bool | None = None
         """Whether SelfStepConf runs inside it; None until that was tried."""
 
@@ -98,6 +120,7 @@ class Server:
         self._root = address.base.removesuffix("/v1")
         self._base = address.base
         self._key = key
+        self._timeout = timeout
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.AsyncClient(
             headers=headers,
@@ -125,70 +148,107 @@ class Server:
 
     async def _whole(self, method: str, url: str, body: Body | None) -> Any:
         try:
-            reply = await self._client.request(method, url, json=body)
+            async with asyncio.timeout(self._timeout), self._client.stream(method, url, json=body) as reply:
+                content = await self._all_of(reply)
         except httpx.HTTPError as error:
             raise self._fault_of(error) from error
+        except TimeoutError:
+            raise broken_off(self.url, "its end did not come for a long time") from None
         if reply.status_code != 200:
-            raise self._refusal(url, reply, reply.content)
+            raise self._refusal(url, reply, content)
         self.standing.hear()
         try:
-            return reply.json()
-        except ValueError as error:
-            raise Fault(
-                f"{self.url} answers something that is not JSON: check --base-url", Scope.SERVER
-            ) from error
+            return json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise self.garbled("something that is not JSON") from error
 
-    async def stream(self, prompt: Prompt, body: Body) -> AsyncGenerator[list[dict[str, Any]]]:
-        """Yield the choices of every chunk of a reply, or all of them at once if the server does not stream.
+    async def stream(self, prompt: Prompt, body: Body) -> AsyncGenerator[Chunk]:
+        """Yield every chunk of a reply, or one with all choices if the server does not stream.
 
         Ends when the server says that it is done; a stream that breaks off is a Fault.
         """
         url = f"{self._base}/{prompt.path}"
         try:
-            async with self._client.stream("POST", url, json=body) as reply:
-                if reply.status_code != 200:
-                    raise self._refusal(url, reply, await reply.aread())
-                if "event-stream" not in reply.headers.get("content-type", "event-stream"):
-                    yield self._choices(await reply.aread())
+            for asked in (body | _USAGE, body) if self.takes_stream_options else (body,):
+                async with self._client.stream("POST", url, json=asked) as reply:
+                    if reply.status_code != 200:
+                        fault = self._refusal(url, reply, await self._all_of(reply))
+                        if asked is body or "stream_options" not in fault.words:
+                            raise fault
+                        self.takes_stream_options = False
+                        continue
+                    if "event-stream" not in reply.headers.get("content-type", "event-stream"):
+                        yield self._chunk(await self._all_of(reply))
+                        return
+                    async with aclosing(self._events(reply)) as events:
+                        async for chunk in events:
+                            yield chunk
                     return
-                async with aclosing(self._events(reply)) as events:
-                    async for choices in events:
-                        yield choices
         except httpx.HTTPError as error:
             raise self._fault_of(error) from error
 
-    async def _events(self, reply: httpx.Response) -> AsyncGenerator[list[dict[str, Any]]]:
+    async def _events(self, reply: httpx.Response) -> AsyncGenerator[Chunk]:
         decoder = EventDecoder()
         finished = False
+        n_waiting, heard = 0, time.monotonic()
         async with aclosing(reply.aiter_bytes()) as parts:  # type: ignore[type-var]
             async for data in parts:
                 self.standing.hear()
-                for event in decoder.push(data):
+                events = decoder.push(data)
+                if events:
+                    n_waiting, heard = 0, time.monotonic()
+                n_waiting += len(data)
+                # Comments that keep a connection open, or a line that never ends, are no reply.
+                if n_waiting > LARGEST:
+                    raise self._too_large()
+                if time.monotonic() - heard > self._timeout:
+                    raise broken_off(self.url, "nothing of use came for a long time")
+                for event in events:
                     if event == b"[DONE]":
                         await _drain(parts)
                         return
-                    choices = self._choices(event)
-                    finished = finished or any(choice.get("finish_reason") for choice in choices)
-                    yield choices
+                    chunk = self._chunk(event)
+                    finished = finished or any(choice.get("finish_reason") for choice in chunk.choices)
+                    yield chunk
         for event in decoder.flush():
             if event == b"[DONE]":
                 return
-            yield self._choices(event)
+            yield self._chunk(event)
         if not finished:
             raise broken_off(self.url, "the connection closed before its end")
 
-    def _choices(self, event: bytes) -> list[dict[str, Any]]:
+    def _chunk(self, event: bytes) -> Chunk:
         try:
             chunk = json.loads(event.decode())
             error = chunk.get("error")
             choices = chunk.get("choices") or []
             if not all(isinstance(choice, dict) for choice in choices):
                 raise TypeError
-        except (ValueError, AttributeError, TypeError):
+        except (ValueError, AttributeError, TypeError, RecursionError):
             raise broken_off(self.url, f"{event[:60]!r} is no chunk of a reply") from None
         if error:
             raise fault_of_event(self.url, error, model=self.model, key=self._key)
-        return list(choices)
+        return Chunk(list(choices), _prompt_tokens(chunk.get("usage")))
+
+    async def _all_of(self, reply: httpx.Response) -> bytes:
+        """Return a reply in one piece, unless it is larger than any should be."""
+        parts: list[bytes] = []
+        n_bytes = 0
+        async for part in reply.aiter_bytes():
+            parts.append(part)
+            n_bytes += len(part)
+            if n_bytes > LARGEST:
+                raise self._too_large()
+        return b"".join(parts)
+
+    def _too_large(self) -> Fault:
+        return broken_off(self.url, f"it has more than {LARGEST >> 20} MB")
+
+    def garbled(self, what: str) -> Fault:
+        """Return the fault of a reply that is none: it passes, unless it comes three times in a row."""
+        self.n_garbled += 1
+        scope = Scope.SERVER if self.n_garbled >= _MAX_GARBLED else Scope.PASSING
+        return Fault(f"{self.url} answers {what}: check --base-url", scope)
 
     def _refusal(self, url: str, reply: httpx.Response, content: bytes) -> Fault:
         path = urlsplit(url).path.removeprefix(urlsplit(self._base).path).lstrip("/")
@@ -205,6 +265,11 @@ class Server:
         if isinstance(error, httpx.TimeoutException):
             return broken_off(self.url, "nothing came for a long time")
         return broken_off(self.url, str(error) or type(error).__name__)
+
+
+def _prompt_tokens(usage: Any) -> int | None:
+    n = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return n if isinstance(n, int) and n >= 0 else None
 
 
 async def _drain(parts: AsyncIterator[bytes]) -> None:

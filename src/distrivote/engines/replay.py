@@ -20,6 +20,7 @@ class ReplayEngine:
     """An engine over trajectories that are there already."""
 
     name = "replay"
+    concurrent = True
 
     def __init__(self, trajectories: Sequence[Trajectory], model: str = "replay") -> None:
         self.model = model

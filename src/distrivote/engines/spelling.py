@@ -98,13 +98,17 @@ def _laid_over(pieces: list[str], text: str) -> list[str] | None:
     """Find each piece in the text, in order, and cut the text behind each; None if they do not fit.
 
     A piece that is not found (part of a character, a special token) gets no characters; what it may
-    stand for is allowed to be skipped before the next piece that is found.
+    stand for is allowed to be skipped before the next piece that is found. Where more pieces are missing
+    than found, and more than two, they are those of another text.
     """
     ends: list[int] = []
+    n_here = n_missing = 0
     at, gap, n_found = 0, 1, 0  # a gap of 1: decoders drop the space at the beginning of a token
     for piece in pieces:
         known = piece.strip("\ufffd")
         found = text.find(known, at, at + gap + len(known)) if known else -1
+        n_here += found >= 0
+        n_missing += found < 0 and bool(known)
         if found >= 0:
             at, gap, n_found = found + len(known), 1 + len(piece) - len(known), len(ends) + 1
         else:
@@ -112,7 +116,7 @@ def _laid_over(pieces: list[str], text: str) -> list[str] | None:
         if gap > _MAX_GAP:
             return None
         ends.append(at)
-    if len(text) - at > gap:
+    if len(text) - at > gap or n_missing > max(n_here, 2):
         return None
     rest = min(n_found, len(ends) - 1)  # the first token that may stand for what is left
     ends[rest:] = [len(text)] * (len(ends) - rest)

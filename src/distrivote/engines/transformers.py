@@ -41,6 +41,7 @@ class TransformersEngine:
     """Samples from a Hugging Face model in this process."""
 
     name = "transformers"
+    concurrent = False
 
     def __init__(
         self,
@@ -267,5 +268,5 @@ class _Decoding:
             )
         )
         for row in finished:
-            self._said.put(Sampled(row.job, row.drive.trajectory()))
+            self._said.put(Sampled(row.job, row.drive.trajectory(len(row.prompt))))
         return [row.token for row in self._batch]

@@ -31,6 +31,7 @@ class VllmEngine:
     """Samples from a model that vLLM runs in this process."""
 
     name = "vllm"
+    concurrent = False
 
     def __init__(
         self,
@@ -166,7 +167,7 @@ class VllmEngine:
                 self._engine.add_request(name, rendered, _sampling(params, index, max_tokens, xargs))
             except (VLLMClientError, ValueError) as error:
                 raise InputError(f"vLLM takes no such request: {_line(error)}") from error
-            live[name] = Reply(number, index, params)
+            live[name] = Reply(number, index, params, len(prompt))
 
     def _prompt(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
         switch = {} if thinking is None else {"enable_thinking": thinking}

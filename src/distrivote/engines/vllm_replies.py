@@ -8,6 +8,7 @@ trajectory is that of its tokens.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,13 +25,18 @@ from distrivote.trajectory import Floats, Interventions, Trajectory
 class Reply:
     """One reply under way."""
 
-    def __init__(self, job: int, index: int, params: SamplingParams) -> None:
+    def __init__(
+        self, job: int, index: int, params: SamplingParams, n_prompt_tokens: int | None = None
+    ) -> None:
         self.job = job
         self.index = index
         self.finish_reason: str | None = None
         self.n_reflections = 0
         self.tokens: list[int] = []
+        self.seconds: float | None = None
+        self._begun = time.perf_counter()
         self._params = params
+        self._n_prompt_tokens = n_prompt_tokens
         self._rows: list[list[float]] = []
         """Of each token its own log-probability, then the largest ones."""
 
@@ -43,6 +49,7 @@ class Reply:
         if sample.finish_reason is None:
             return
         self.finish_reason = sample.finish_reason
+        self.seconds = time.perf_counter() - self._begun
         if sample.finish_reason == "stop" and not isinstance(sample.stop_reason, str):
             # The token that ends a text is no part of it.
             del self.tokens[-1:], self._rows[-1:]
@@ -82,6 +89,8 @@ class Reply:
             self.finish_reason,
             index=self.index,
             interventions=None if record is None else record.up_to(n),
+            n_prompt_tokens=self._n_prompt_tokens,
+            seconds=self.seconds,
         )
 
     def _record(

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple, TypeAlias
 
@@ -22,12 +22,15 @@ from distrivote.answers.mathverify import MathEqual, math_equal
 from distrivote.engines.base import Engine, Progress
 from distrivote.errors import EngineError
 from distrivote.problem import Problem
+from distrivote.selfstepconf import DeepConfOnline
 from distrivote.server.errors import NoAnswerError
 from distrivote.server.gate import Lane
 from distrivote.server.questions import Question
-from distrivote.solve import Solution, solution_of
+from distrivote.solve import Solution, ballot_for
 from distrivote.solve_async import asample
 from distrivote.trajectory import Trajectory
+from distrivote.voting.abstaining import withheld
+from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.vote import vote
 
 TICK = 0.2
@@ -67,6 +70,18 @@ class Outcome(NamedTuple):
     """Why there are fewer trajectories than the budget, in a sentence."""
 
     notes: tuple[str, ...]
+    min_probability: float = 0.0
+
+    @property
+    def withheld(self) -> str | None:
+        """Why the answer is not given, in a sentence."""
+        return withheld(self.solution.tally, self.min_probability)
+
+    @property
+    def n_prompt_tokens(self) -> int:
+        """Those of the prompt, once for all trajectories; 0 if the engine does not say."""
+        counted = (trajectory.n_prompt_tokens for trajectory in self.solution.trajectories)
+        return next((n for n in counted if n is not None), 0)
 
     @property
     def n_reflections(self) -> int:
@@ -182,7 +197,11 @@ class _Sampling:
             stopped = f"the vote was settled after {n} of {budget} trajectories ({question.stop_when.name})"
             n_saved = solution.n_tokens_saved
         n_tokens = max(self._progress.n_tokens, solution.n_tokens)
-        return Outcome(solution, n_tokens, n_saved, seconds, stopped, decided.notes)
+        if question.memory is not None and not isinstance(question.controller, DeepConfOnline):
+            question.memory.learn(self._engine.model, solution.ballot)
+        return Outcome(
+            *(solution, n_tokens, n_saved, seconds, stopped, decided.notes), question.min_probability
+        )
 
 
 class Decided(NamedTuple):
@@ -193,23 +212,26 @@ class Decided(NamedTuple):
 def decide(question: Question, trajectories: Sequence[Trajectory]) -> Decided:
     """Vote on trajectories; by majority, with a note, where a method lacks the confidences that it needs."""
     equal, key = equality(question.problem)
-    solution = solution_of(
-        *(question.problem, trajectories, "sc", question.controller),
-        equal=equal,
-        key=key,
-        n_asked=question.budget,
-    )
+    ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
+    ballot = ballot_for(question.problem, ordered, question.controller, equal, key)
     notes = () if equal is None else equal.notes
-    ballot, pipeline = solution.ballot, question.pipeline
+    method: Pipeline | str = question.pipeline
     lacking = (ballot.classes >= 0) & np.isnan(ballot.confidences)
-    if pipeline.needs_confidence and lacking.any():
-        note = f"without log-probabilities of every trajectory majority voting decides, not {pipeline.name}"
-        return Decided(solution, (*notes, note))
-    return Decided(replace(solution, tally=vote(ballot, method=pipeline)), notes)
+    if question.pipeline.needs_confidence and lacking.any():
+        without = "without log-probabilities of every trajectory majority voting decides, not"
+        method, notes = "sc", (*notes, f"{without} {question.pipeline.name}")
+    tally = vote(ballot, method=method, calibration=question.calibration)
+    return Decided(Solution(question.problem, tally, ballot, ordered, question.budget), notes)
 
 
 def equality(problem: Problem) -> tuple[MathEqual | None, Callable[[str], Hashable] | None]:
     """Return how answers are compared: as mathematics, where that is asked for and can be done."""
-    if problem.template in ("math", "worked") and find_spec("math_verify") is not None:
+    if problem.template in ("math", "worked") and _knows_mathematics():
         return math_equal(), normal_form
     return None, None
+
+
+@cache
+def _knows_mathematics() -> bool:
+    # Looking for a package reads folders: 0.3 ms, a few times a request.
+    return find_spec("math_verify") is not None

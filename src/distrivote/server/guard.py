@@ -1,10 +1,11 @@
-"""What stands before every request: the key, the name of the host, the size of the body; and safe headers.
+"""What stands before every request: the key, the host's name, the body's size and time; and safe headers.
 
 A plain ASGI layer: it sees headers and bytes, and knows nothing of what is asked.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -36,6 +37,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._max_body = settings.max_body
+        self._body_seconds = settings.body_seconds
         self._hosts = settings.hosts
         key = settings.api_key
         self._expected = None if key is None else f"Bearer {key}".encode()
@@ -45,8 +47,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def send_safely(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
@@ -59,7 +65,13 @@ class Guard:
         except HTTPException as error:
             await failure_reply(failure_of(error))(scope, receive, send_safely)
             return
-        await self._app(scope, self._counted(receive), send_safely)
+        try:
+            await self._app(scope, self._counted(receive), send_safely)
+        except Exception as error:
+            # Starlette answers mistakes of our own outside of this layer, where replies have no safe headers.
+            if not begun:
+                await failure_reply(failure_of(error))(scope, receive, send_safely)
+            raise
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
@@ -75,11 +87,20 @@ class Guard:
             raise HTTPException(413, self._too_large())
 
     def _counted(self, receive: Receive) -> Receive:
-        n_bytes = 0
+        n_bytes, is_whole = 0, False
+        end = asyncio.get_running_loop().time() + self._body_seconds
 
         async def counted() -> Message:
-            nonlocal n_bytes
-            message = await receive()
+            nonlocal n_bytes, is_whole
+            if is_whole:
+                return await receive()  # that the client is gone, some day
+            try:
+                async with asyncio.timeout_at(end):
+                    message = await receive()
+            except TimeoutError:
+                words = f"the request did not come within {self._body_seconds:g} s: send it faster"
+                raise HTTPException(408, words) from None
+            is_whole = not message.get("more_body", False)
             n_bytes += len(message.get("body", b""))
             if n_bytes > self._max_body:
                 raise HTTPException(413, self._too_large())

@@ -99,7 +99,7 @@ class _Pool:
     def add(self, trajectory: Trajectory) -> dict[str, Any]:
         """Measure a trajectory, and return it as the page shows it."""
         question = self._question
-        controller = question.controller
+        controller = question.ssc
         split = DelimiterSplitter() if controller is None else controller.split
         ballot = ballot_of([trajectory], extract=question.problem.extractor, split=split)
         answer = str(ballot.labels[0]) if ballot.labels else None
@@ -119,7 +119,9 @@ class _Pool:
             answer is not None and math.isnan(confidence)
             for answer, confidence in zip(self._answers, self._confidences, strict=True)
         )
-        tally = vote(ballot, method="sc" if lacking else self._question.pipeline)
+        question = self._question
+        lost = lacking and question.pipeline.needs_confidence
+        tally = vote(ballot, method="sc" if lost else question.pipeline, calibration=question.calibration)
         return vote_json(tally, ballot, [self._indices[at] for at in order])
 
 
@@ -133,7 +135,7 @@ def _started(service: Service, question: Question) -> dict[str, Any]:
         "budget": question.budget,
         "method": question.pipeline.name,
         "template": question.problem.template,
-        "ssc": None if question.controller is None else ssc_json(question.controller, question.split),
+        "ssc": None if question.ssc is None else ssc_json(question.ssc, question.split),
         "stop_when": None if question.stop_when is None else question.stop_when.name,
         "temperature": params.temperature,
         "top_p": params.top_p,
@@ -166,8 +168,10 @@ def _final(outcome: Outcome, question: Question) -> dict[str, Any]:
     indices = [trajectory.index for trajectory in solution.trajectories]
     tally = vote_json(solution.tally, solution.ballot, indices)
     return {
-        "answer": tally["answer"],
+        "answer": tally["answer"] if outcome.withheld is None else None,
         "share": tally["share"],
+        "probability": tally["probability"],
+        "abstained": outcome.withheld is not None,
         "majority": tally["majority"],
         "best": None if solution.best is None else solution.best.index,
         "tally": tally,
@@ -178,5 +182,5 @@ def _final(outcome: Outcome, question: Question) -> dict[str, Any]:
         "n_reflections": outcome.n_reflections,
         "seconds": round(outcome.seconds, 3),
         "stopped": outcome.stopped,
-        "notes": list(outcome.notes),
+        "notes": [*outcome.notes, *([] if outcome.withheld is None else [outcome.withheld])],
     }

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.problem import Message, Problem
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.server.errors import UnknownModelError
+from distrivote.server.memory import Memory
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
-from distrivote.stopping import StopRule, stop_rule
+from distrivote.stopping import StopRule, online_rule, stop_rule
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.probability import Calibration
 
 _NAMED = re.compile(r"(?P<method>[^/@]+)@(?P<budget>\d{1,9})/(?P<model>.+)", re.DOTALL | re.ASCII)
 
@@ -43,7 +45,7 @@ class Question:
     problem: Problem
     pipeline: Pipeline
     budget: int
-    controller: SelfStepConf | None
+    controller: Controller | None
     params: SamplingParams
     stop_when: StopRule | None = None
     split: str = "paragraph"
@@ -53,6 +55,17 @@ class Question:
     """The name that the request gave."""
 
     return_trajectories: bool = False
+    min_probability: float = 0.0
+    """An answer below it is withheld."""
+
+    calibration: Calibration = field(default_factory=Calibration)
+    memory: Memory | None = field(default=None, compare=False)
+    """Where what the confidences of this question tell is kept."""
+
+    @property
+    def ssc(self) -> SelfStepConf | None:
+        """SelfStepConf, if that is what steers."""
+        return self.controller if isinstance(self.controller, SelfStepConf) else None
 
 
 class House(NamedTuple):
@@ -61,6 +74,7 @@ class House(NamedTuple):
     engine: Engine
     pipeline: Pipeline
     settings: Settings
+    memory: Memory | None = None
 
 
 class NamedModel(NamedTuple):
@@ -116,12 +130,15 @@ def question_of(
         problem=conversation_of(turns, fields.template),
         pipeline=pipeline,
         budget=_budget(named.budget if fields.budget is None else fields.budget, house.settings),
-        controller=_controller(fields.ssc),
+        controller=_controller(fields.ssc, fields.deepconf),
         split=_split(fields.ssc),
         params=_params(body, _stops(body.stop), max_tokens, house.settings),
         stop_when=stop_rule(fields.stop_when, pipeline.name),
         model=body.model,
         return_trajectories=fields.return_trajectories,
+        min_probability=_least(fields.min_probability, house.settings),
+        calibration=house.settings.calibration,
+        memory=house.memory,
     )
 
 
@@ -134,11 +151,14 @@ def question_of_page(body: AskRequest, house: House) -> Question:
         problem=Problem(body.question, template=_checked(body.template or house.settings.template)),
         pipeline=pipeline,
         budget=_budget(body.budget, house.settings),
-        controller=_controller(body.ssc),
+        controller=_controller(body.ssc, body.deepconf),
         split=_split(body.ssc),
         params=_params(body, (), body.max_tokens, house.settings),
         stop_when=stop_rule(body.stop_when, pipeline.name),
         model=house.engine.model,
+        min_probability=_least(body.min_probability, house.settings),
+        calibration=house.settings.calibration,
+        memory=house.memory,
     )
 
 
@@ -148,7 +168,14 @@ def _checked(template: str) -> str:
 
 
 def _pipeline(method: str | None, house: House) -> Pipeline:
-    return house.pipeline if method is None else parse_method(method)
+    pipeline = house.pipeline if method is None else parse_method(method)
+    if pipeline.trust is None or house.memory is None:
+        return pipeline
+    return replace(pipeline, trust=house.memory.trust(house.engine.model))
+
+
+def _least(min_probability: float | None, settings: Settings) -> float:
+    return settings.min_probability if min_probability is None else min_probability
 
 
 def _budget(budget: int | None, settings: Settings) -> int:
@@ -161,7 +188,13 @@ def _budget(budget: int | None, settings: Settings) -> int:
     return budget
 
 
-def _controller(fields: bool | SscFields | None) -> SelfStepConf | None:
+def _controller(
+    fields: bool | SscFields | None, deepconf: str | None
+) -> SelfStepConf | DeepConfOnline | None:
+    if deepconf is not None:
+        if fields:
+            raise InputError("deepconf takes the place of SelfStepConf: leave out ssc or deepconf")
+        return online_rule(deepconf)
     if fields is False:
         return None
     if fields is None or fields is True:

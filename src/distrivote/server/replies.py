@@ -81,7 +81,7 @@ async def reply(service: Service, request: Request, question: Question, shape: S
     document = _head(question, shape, shape.whole) | {
         "choices": [shape.choice(best.text, best.finish_reason)],
         "usage": _usage(outcome),
-        "distrivote": outcome_json(outcome, question.controller, question.return_trajectories),
+        "distrivote": outcome_json(outcome, question.ssc, question.return_trajectories),
     }
     return json_reply(document)
 
@@ -169,7 +169,7 @@ def _pieces(
     pieces: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (shape.piece(best.text[at : at + _PIECE], None, first=False), {}) for at in cuts
     ]
-    vote = outcome_json(outcome, question.controller, question.return_trajectories)
+    vote = outcome_json(outcome, question.ssc, question.return_trajectories)
     last = shape.piece(None, best.finish_reason, first=False)
     return [*pieces, (last, {"distrivote": {"event": "vote"} | vote})]
 
@@ -180,17 +180,19 @@ class _Best(NamedTuple):
 
 
 def _best(outcome: Outcome) -> _Best:
+    if outcome.withheld is not None:
+        return _Best(outcome.withheld, "stop")
     best = outcome.solution.best
     assert best is not None  # there is an answer
     return _Best(best.text, "length" if best.finish_reason == "length" else "stop")
 
 
 def _usage(outcome: Outcome) -> dict[str, int]:
-    # Engines do not say how long the prompt is.
+    n_prompt = outcome.n_prompt_tokens
     return {
-        "prompt_tokens": 0,
+        "prompt_tokens": n_prompt,
         "completion_tokens": outcome.n_tokens,
-        "total_tokens": outcome.n_tokens,
+        "total_tokens": n_prompt + outcome.n_tokens,
     }
 
 

@@ -44,6 +44,16 @@ Ssc = Annotated[bool | SscFields | None, Field(description="SelfStepConf; false 
 StopWhen = Annotated[
     str | None, Field(description="Stop sampling once the vote is settled: consensus, beta or vote.")
 ]
+DeepConf = Annotated[
+    str | None,
+    Field(
+        description="End trajectories that are less sure than those of a warm-up: low or high, and behind a"
+        " colon the tokens of a window. It takes the place of SelfStepConf."
+    ),
+]
+MinProbability = Annotated[
+    float | None, Field(ge=0, le=1, description="Withhold an answer that is less probable than this.")
+]
 Template = Annotated[
     str | None, Field(description="How the question is put to the model: plain, math, choice or worked.")
 ]
@@ -63,7 +73,9 @@ class VoteFields(Fields):
     method: Method = None
     ssc: Ssc = None
     stop_when: StopWhen = None
+    deepconf: DeepConf = None
     template: Template = None
+    min_probability: MinProbability = None
     return_trajectories: bool = Field(default=False, description="Whether the reply has all trajectories.")
 
 
@@ -134,7 +146,9 @@ class AskRequest(Fields):
     method: Method = None
     ssc: Ssc = None
     stop_when: StopWhen = None
+    deepconf: DeepConf = None
     template: Template = None
+    min_probability: MinProbability = None
     temperature: Temperature = None
     top_p: TopP = None
     top_k: TopK = None
@@ -191,12 +205,29 @@ class SplitReply(BaseModel):
     sds: list[float] | None
 
 
+class WeighingReply(BaseModel):
+    """How `auto` weighed confidence against votes."""
+
+    answer: str
+    odds: float | None
+    gap: float
+    trusted: bool
+
+
 class VoteReply(BaseModel):
     """The `distrivote` object of a reply."""
 
     method: str
-    answer: str
+    answer: str | None
+    """Null if it is withheld."""
+
     share: float
+    probability: float
+    probabilities: dict[str, float]
+    calibrated: bool
+    abstained: bool
+    withheld: str | None
+    weighing: WeighingReply | None
     majority: str
     scores: dict[str, float]
     votes: dict[str, int]

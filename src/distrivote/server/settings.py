@@ -7,6 +7,8 @@ from pathlib import Path
 
 from distrivote.errors import InputError
 from distrivote.problem import TEMPLATES
+from distrivote.voting.abstaining import check_min_probability
+from distrivote.voting.probability import Calibration
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """The names of this machine that nobody else can reach."""
@@ -39,8 +41,17 @@ class Settings:
     max_body: int = 4_000_000
     """Bytes of a request; larger ones are refused with 413."""
 
+    body_seconds: float = 60.0
+    """How long a request may take to arrive; slower ones are refused with 408."""
+
     template: str = "math"
     """How the page puts a question. Conversations of the API go to the model as they are."""
+
+    min_probability: float = 0.0
+    """Answers below it are withheld where a request does not say it."""
+
+    calibration: Calibration = field(default_factory=Calibration)
+    """Where probabilities come from."""
 
     run: Path | None = None
     """A stored run to look at."""
@@ -56,6 +67,7 @@ class Settings:
         for name in ("max_budget", "budget", "max_concurrency", "max_tokens", "max_tokens_limit", "max_body"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
+        check_min_probability(self.min_probability)
         if self.budget > self.max_budget:
             raise InputError(
                 f"the usual budget is {self.budget} and the largest {self.max_budget}: raise --max-budget, or"

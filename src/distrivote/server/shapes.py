@@ -111,6 +111,7 @@ def vote_json(tally: Tally, ballot: Ballot, indices: Sequence[int]) -> dict[str,
         "method": tally.method,
         "answer": None if tally.answer is None else str(tally.answer),
         "share": tally.share,
+        "probability": tally.probability,
         "majority": None if tally.majority is None else str(tally.majority),
         "rejected": None if tally.rejected is None else str(tally.rejected),
         "negative_answer": None if tally.negative_answer is None else str(tally.negative_answer),
@@ -194,7 +195,7 @@ def outcome_json(
     if return_trajectories:
         votes = zip(solution.trajectories, answers_of(ballot), ballot.confidences.tolist(), strict=True)
         trajectories = [trajectory_json(*vote, controller) for vote in votes]
-    document = tally_json(tally, told(tally))
+    document = tally_json(tally, told(tally), outcome.min_probability)
     return document | {
         "notes": [*document["notes"], *outcome.notes],
         "budget": solution.n_asked,

@@ -43,6 +43,7 @@ export class AskView {
       this.form.requestSubmit();
     });
     this.question.addEventListener("input", () => this.#fit());
+    window.addEventListener("resize", () => this.#fit());
     $("stop").addEventListener("click", () => this.stop());
     $("method").addEventListener("change", () => this.#explainMethod());
     $("again").addEventListener("click", () => this.start());

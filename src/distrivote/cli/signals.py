@@ -1,0 +1,25 @@
+"""Being told to end: SIGTERM, as batch systems and containers send it, is taken like Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt, so that what has finished is stored and the rest dropped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears signals
+        return
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,60 @@
+"""What is wrong with a reply that came to its end: too little is known of its tokens, or it had no end.
+
+A server that gave log-probabilities when it was greeted may fail to for some replies. Those are asked for
+again, since their confidences would be missing or not compare; a reply whose flaw stays is kept and marked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.confidence.tokens import SENTINEL, entries_given
+from distrivote.trajectory import Trajectory
+
+MAX_AGAIN = 3
+"""How often a flawed reply is asked for again."""
+
+MAX_IN_VAIN = 3
+"""So many trajectories in a row whose flaw stayed: it is this server's way, and it is not asked again."""
+
+
+class Flaw(NamedTuple):
+    """What is wrong, in a few words, and whether to ask again."""
+
+    words: str
+    asks_again: bool = True
+
+
+ENDLESS = Flaw("cut at max_tokens, where the server went on", asks_again=False)
+
+
+def flaw_of(trajectory: Trajectory, k: int) -> Flaw | None:
+    """Return what is wrong with the log-probabilities of a reply, k of which were asked for at each token.
+
+    One entry less than k is no flaw: some servers leave one out where the sampled token is not among them.
+
+    >>> flaw_of(Trajectory("4", ("4",), np.full((1, 5), -3.0), np.full(1, -3.0)), k=20).words
+    '5 log-probabilities at each token instead of 20'
+    """
+    if not k or not trajectory.text:
+        return None
+    if not trajectory.tokens:
+        return Flaw("no log-probabilities")
+    record = trajectory.interventions
+    sampled = np.ones(trajectory.n_tokens, bool)
+    for insertion in () if record is None else record.insertions:
+        sampled[insertion.start : insertion.start + insertion.n_tokens] = False
+    top = trajectory.top_logprobs[sampled]
+    if not len(top):
+        return None
+    given = entries_given(top)
+    if given < k - 1:
+        return Flaw(f"{given} log-probabilities at each token instead of {k}")
+    usable = (np.isfinite(top) & (top > SENTINEL)).sum(axis=1)
+    n_lacking = int(np.count_nonzero(usable < k - 1))
+    if not n_lacking:
+        return None
+    words = f"fewer than {k} usable log-probabilities at {n_lacking} of {len(top)} tokens"
+    return Flaw(words, asks_again=False)

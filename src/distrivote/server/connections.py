@@ -1,0 +1,79 @@
+"""Connections of clients that are slow on purpose, or not there any more: each of them is given up in time.
+
+uvicorn bounds how long a connection may be idle between two requests, and nothing else. Here a request has to
+begin soon and bring its headers, and whoever asks has to read the reply. How long a body may take is in
+`guard`, which knows what a body is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADER_SECONDS = 15.0
+"""From the connection, or the reply before, to the end of a request's headers."""
+
+READ_SECONDS = 60.0
+READ_BYTES = 1 << 16
+"""So many bytes of a reply, or what is left of it, a client has to read in that time where they pile up."""
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 with an end to patience; `uvicorn.Config(http=PatientProtocol)`."""
+
+    header_seconds = HEADER_SECONDS
+    read_seconds = READ_SECONDS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._for_headers: asyncio.TimerHandle | None = None
+        self._for_reading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._for_headers, self._for_reading):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        # First: a request that was sent along with the last one begins inside of what follows.
+        self._expect_headers()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        if self._for_reading is not None:
+            self._for_reading.cancel()
+        super().resume_writing()
+
+    def _expect_headers(self) -> None:
+        if self._for_headers is not None:
+            self._for_headers.cancel()
+        self._for_headers = self.loop.call_later(self.header_seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            return
+        if self.transport.get_write_buffer_size():
+            self._expect_headers()  # the reply is still on its way
+        else:
+            self.transport.abort()
+
+    def _expect_reading(self) -> None:
+        before = self.transport.get_write_buffer_size()
+        self._for_reading = self.loop.call_later(self.read_seconds, self._look_at_reading, before)
+
+    def _look_at_reading(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() < READ_BYTES:
+            self.transport.abort()
+        else:
+            self._expect_reading()

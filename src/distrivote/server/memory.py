@@ -1,0 +1,52 @@
+"""What the server has learned about the worth of a model's confidences, question by question.
+
+Every vote leaves a little: how well each separation explains its confidences. `auto` weighs the next
+question with it. Nothing of the questions is kept, only a belief per model, and old questions fade once
+there are many.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from threading import Lock
+
+import numpy as np
+
+from distrivote.voting.ballot import Ballot
+from distrivote.voting.kernels.evidence import evidence_of
+from distrivote.voting.kernels.pools import make_pools
+from distrivote.voting.trust import Trust, learned, likelihoods
+
+MOST_QUESTIONS = 256
+"""A belief counts as no more questions than this, so that it can still change."""
+
+MOST_MODELS = 64
+
+
+class Memory:
+    """A belief per model; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._trusts: OrderedDict[str, Trust] = OrderedDict()
+        self._lock = Lock()
+
+    def trust(self, name: str) -> Trust:
+        """Return what is believed about a model; of an unknown one, what ships."""
+        with self._lock:
+            return self._trusts.get(name, Trust())
+
+    def learn(self, name: str, ballot: Ballot) -> None:
+        """Take in the confidences of one question; one that lacks some tells nothing."""
+        if not len(ballot.classes) or np.isnan(ballot.confidences[ballot.classes >= 0]).any():
+            return
+        pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
+        told = likelihoods(evidence_of(pools))
+        if not len(told):
+            return
+        with self._lock:
+            found = learned(told, self._trusts.get(name))
+            self._trusts[name] = replace(found, n_questions=min(found.n_questions, MOST_QUESTIONS))
+            self._trusts.move_to_end(name)
+            if len(self._trusts) > MOST_MODELS:
+                self._trusts.popitem(last=False)

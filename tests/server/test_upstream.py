@@ -1,0 +1,116 @@
+"""The server in front of another: what it passes on, what it ends, and what it makes of one that dies."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from distrivote.engines import openai_call, openai_fleet
+from distrivote.engines.openai import OpenAIEngine
+from distrivote.engines.replay import ReplayEngine
+from distrivote.server.settings import Settings
+from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer
+from serving import POOL, serving
+
+ASKED: Any = [{"role": "user", "content": "How many are there?"}]
+BODY = {"model": "toy", "messages": ASKED, "distrivote": {"budget": 6, "ssc": False, "method": "sc"}}
+
+
+def says(_prefix: str) -> Sequence[Token]:
+    return [Token("Well", 9.0), Token(".\n\n", 9.0), Token("\\boxed{12}", 9.0)]
+
+
+@contextmanager
+def in_front_of(url: str, model: str | None = None) -> Iterator[str]:
+    """Serve what a server at an address samples."""
+    with closing(OpenAIEngine(url, model)) as engine, serving(engine, Settings(budget=6)) as own:
+        yield own
+
+
+def test_the_openai_client_gets_a_vote_on_what_the_other_server_samples() -> None:
+    with (
+        ScriptedServer(ToyServer(says, template=True)) as upstream,
+        in_front_of(upstream.url) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,
+    ):
+        reply = client.chat.completions.create(model="toy", messages=ASKED)
+    assert reply.choices[0].message.content == "Well.\n\n\\boxed{12}"
+    assert reply.usage is not None
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (1, 18)
+    vote: Any = reply.model_extra["distrivote"]  # type: ignore[index]
+    assert (vote["answer"], vote["n_trajectories"], vote["share"]) == ("12", 6, 1.0)
+    assert len(upstream.sampled()) == 6
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/ask"])
+def test_a_client_that_goes_away_ends_the_streams_of_the_other_server(path: str) -> None:
+    toy = ToyServer(lambda _: [Token("word ")] * 1000, pause=0.1)
+    body = BODY if path.startswith("/v1") else {"question": "How many?", "ssc": False, "method": "sc"}
+    with ScriptedServer(toy) as upstream, in_front_of(upstream.url) as url:
+        with httpx.stream("POST", url + path, json=body | {"stream": True} if path != "/api/ask" else body):
+            wait_for(lambda: upstream.n_open == 6)
+        # Each of them would have gone on for 100 s.
+        wait_for(lambda: upstream.n_open == 0)
+    assert upstream.n_left == 6
+
+
+def test_one_that_dies_on_the_way_leaves_a_vote_on_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_call, "_FIRST_DELAY", 0.01)
+    monkeypatch.setattr(openai_fleet, "PATIENCE", 0.0)
+    toy, begun = ToyServer(says), threading.Lock()
+    n_begun = 0
+
+    def answer(request: Request) -> Reply:
+        nonlocal n_begun
+        reply = toy(request)
+        with begun:
+            n_begun += bool(request.body and request.body.get("stream"))
+            if n_begun > 4:
+                reply.end, reply.events = "hang", list(reply.events)[:2]
+        return reply
+
+    with ScriptedServer(answer) as upstream, in_front_of(upstream.url) as url:
+        replies: list[Any] = []
+        asking = threading.Thread(
+            target=lambda: replies.append(httpx.post(f"{url}/v1/chat/completions", json=BODY, timeout=60))
+        )
+        asking.start()
+        wait_for(lambda: upstream.n_open == 2 and n_begun >= 6)
+        upstream.stop()
+        asking.join()
+    assert replies[0].status_code == 200, replies[0].text
+    vote = replies[0].json()["distrivote"]
+    assert (vote["answer"], vote["n_trajectories"]) == ("12", 4)
+    assert "the engine failed after 4 of 6 trajectories" in vote["stopped"]
+    assert upstream.url in vote["stopped"]
+
+
+def test_one_that_is_not_there_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_call, "_FIRST_DELAY", 0.01)
+    with ScriptedServer(ToyServer(says)) as upstream:
+        pass
+    with in_front_of(upstream.url, "toy") as url:
+        reply = httpx.post(f"{url}/v1/chat/completions", json=BODY)
+    assert reply.status_code == 502
+    assert upstream.url in reply.json()["error"]["message"]
+
+
+def test_a_server_of_ours_may_stand_behind_another() -> None:
+    with serving(ReplayEngine(POOL, "toy")) as inner, in_front_of(inner, "toy") as url:
+        reply = httpx.post(f"{url}/v1/chat/completions", json=BODY)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["distrivote"]["answer"] == "12"
+
+
+def wait_for(happened: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
