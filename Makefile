@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo test test-model test-integrations test-vllm test-browser docs soak check bench lock clean
+.PHONY: demo test test-model test-integrations test-vllm test-browser docs soak audit check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -42,6 +42,14 @@ soak: $(VENV)/dev  ## long runs that break things on purpose; half an hour and m
 	$(BIN)/python bench/soak_killed.py
 	PYTHONPATH=tests $(BIN)/python -P bench/soak_upstream.py
 	$(BIN)/python bench/soak_server.py
+	$(BIN)/python bench/fuzz.py
+
+audit: $(VENV)/dev  ## known faults of what is pinned
+	@mkdir -p build
+	@for lock in requirements/*.txt; do \
+		$(BIN)/pip-audit -s osv --disable-pip --require-hashes --progress-spinner off -r $$lock > build/audit.log 2>&1 && continue; \
+		if grep -q ConnectionError build/audit.log; then echo "SKIPPED: OSV can't be reached from here"; exit 0; fi; \
+		cat build/audit.log; exit 1; done
 
 bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/voting.py
