@@ -152,7 +152,7 @@ def ask(
     else:
         _print(asked, controller, show)
     if solution.answer is None:
-        print("distrivote: no trajectory gave an answer", file=sys.stderr)
+        print(f"distrivote: no trajectory gave an answer{_why_none(solution)}", file=sys.stderr)
         raise typer.Exit(1)
     if reason is not None:
         print(f"distrivote: {visible(reason[0].lower() + reason[1:])}", file=sys.stderr)
@@ -332,6 +332,14 @@ def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
         console.print(trajectory_text(solution.best))
     elif solution.best is not None:
         console.print("  --show reads the best one · --json for programs", style="dim")
+
+
+def _why_none(solution: Solution) -> str:
+    """Return what to do about a question without any answer, as far as the trajectories tell."""
+    n_cut = sum(trajectory.finish_reason == "length" for trajectory in solution.trajectories)
+    if 2 * n_cut > len(solution.trajectories):
+        return f": {n_cut} of {len(solution.trajectories)} were cut off, so raise --max-tokens"
+    return ": put the question so that the reply ends in an answer (--template), or read the replies (--json)"
 
 
 def _print_json(asked: _Asked, controller: SelfStepConf | None, min_probability: float) -> None:
