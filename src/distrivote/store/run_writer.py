@@ -65,7 +65,7 @@ class RunWriter:
         self._max_rows, self._max_wait = max_rows, max_wait
         self._wait = MIN_WAIT
         self._writer, self._number = secrets.token_hex(6), 0
-        self._rows: list[Row] = []
+        self._rows: dict[tuple[str, int], Row] = {}  # one step takes a row in, so an interrupt halves none
         self._n_characters = 0
         self._small: list[Part] = []
         self._lock = threading.RLock()
@@ -75,20 +75,20 @@ class RunWriter:
     def done(self) -> set[tuple[str, int]]:
         """Return the question and number of every trajectory that was there or has been added."""
         with self._lock:
-            return set(self._done)
+            return self._done | self._rows.keys()
 
     def add(self, row: Row) -> None:
         """Take a trajectory; it is safe after the next flush."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            if (row.question_id, row.sample) in self._done:
+            name = (row.question_id, row.sample)
+            if name in self._done or name in self._rows:
                 raise InputError(
                     f"{self.path} has sample {row.sample} of question {row.question_id!r} already: give"
                     " every question its own id, and skip what is done"
                 )
-            self._done.add((row.question_id, row.sample))
-            self._rows.append(row)
+            self._rows[name] = row
             self._n_characters += len(row.text or "")
             if len(self._rows) >= self._max_rows or self._n_characters >= MAX_CHARACTERS:
                 self.flush()
@@ -106,10 +106,11 @@ class RunWriter:
             if not self._rows:
                 return
             begun = time.perf_counter()
-            part = self._write(table_of(self._rows, self.keep))
+            part = self._write(table_of(list(self._rows.values()), self.keep))
             taken = time.perf_counter() - begun
             self._wait = max(WAIT_PER_FLUSH * taken, MIN_WAIT)
-            self._rows, self._n_characters, self._failure = [], 0, None
+            self._done |= self._rows.keys()
+            self._rows, self._n_characters, self._failure = {}, 0, None
             if part.n_bytes < SMALL_PART:
                 self._small.append(part)
             if len(self._small) >= N_MERGED:
