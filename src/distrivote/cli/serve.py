@@ -166,6 +166,7 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
             app = create_app(engine, method, settings)
+            listening.listen(128)  # whoever reads the address may connect at once
             _say(
                 f"{engine.model} ({engine.name}), {method}: open {address}, or point clients to {address}/v1"
             )
