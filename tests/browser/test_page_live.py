@@ -118,9 +118,10 @@ def ask(page: Page, until: str = ".card[data-state=finished]") -> None:
 
 
 def test_a_question_is_asked_watched_and_read(page: Page, engine: Unhurried) -> None:
-    engine.pause = 0.02
+    engine.pause = 0.25
     ask(page, until=".rows li:nth-child(5)")
     page.wait_for_selector(".card[data-state=running] .answer-text")
+    engine.pause = 0.0  # it was seen midway, however slow the machine
     page.wait_for_selector(".card[data-state=finished]")
     assert page.inner_text(".card .answer") == "12"
     assert page.locator(".rows li").count() == 32
