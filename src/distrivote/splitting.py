@@ -20,7 +20,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -158,38 +158,35 @@ def step_ends(
     [3, 6]
     """
     if entropies is None and isinstance(splitter, DelimiterSplitter) and not splitter.exact_token:
-        return _delimited(tokens, splitter.delimiter)
-    stream = splitter.start()
-    if entropies is None:
-        ends = [end for end, text in enumerate(tokens, 1) if stream.push(text)]
+        ends, is_pending = _delimited(tokens, splitter.delimiter)
     else:
-        pairs = zip(tokens, entropies, strict=True)
+        stream = splitter.start()
+        pairs = zip(tokens, repeat(math.nan, len(tokens)) if entropies is None else entropies, strict=True)
         ends = [end for end, (text, entropy) in enumerate(pairs, 1) if stream.push(text, entropy)]
-    if stream.flush() or (tokens and not ends):
+        is_pending = stream.flush()
+    if is_pending or (tokens and not ends):
         ends.append(len(tokens))
     elif ends:
         ends[-1] = len(tokens)
     return np.array(ends, dtype=np.int64)
 
 
-def _delimited(tokens: Sequence[str], delimiter: str) -> npt.NDArray[np.int64]:
-    """Return what `_DelimiterStream` gives token by token, by searching the joined text, much faster."""
+def _delimited(tokens: Sequence[str], delimiter: str) -> tuple[list[int], bool]:
+    """Return where steps end and whether one is left, as `_DelimiterStream` says it token by token.
+
+    The joined text is searched, which is much faster.
+    """
     text, places = "".join(tokens), list(accumulate(map(len, tokens)))
     ends: list[int] = []
     here = 0
     while started := _TEXT.search(text, here):
         found = text.find(delimiter, started.start())
         if found < 0:
-            ends.append(len(tokens))
-            break
+            return ends, True
         token = bisect_left(places, found + len(delimiter))
         ends.append(token + 1)
         here = places[token]
-    if tokens and not ends:
-        ends.append(len(tokens))
-    elif ends:
-        ends[-1] = len(tokens)
-    return np.array(ends, dtype=np.int64)
+    return ends, False
 
 
 class _DelimiterStream:

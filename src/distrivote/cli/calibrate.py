@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from distrivote.cli.options import Json
+from distrivote.cli.options import (
+    AnswerColumn,
+    By,
+    ConfidenceColumn,
+    Json,
+    QuestionColumn,
+    TruthColumn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,22 +41,11 @@ def calibrate(
             show_default=False,
         ),
     ],
-    question_column: Annotated[
-        str, typer.Option(metavar="NAME", help="In a file: the question's id.")
-    ] = "question_id",
-    answer_column: Annotated[str, typer.Option(metavar="NAME", help="In a file: the answer.")] = "answer",
-    confidence_column: Annotated[
-        str, typer.Option(metavar="NAME", help="In a file: the confidence.")
-    ] = "confidence",
-    truth_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="In a file: the right answer; ground_truth or correct if not said."
-        ),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In a file: the column that tells models apart.")
-    ] = None,
+    question_column: QuestionColumn = "question_id",
+    answer_column: AnswerColumn = "answer",
+    confidence_column: ConfidenceColumn = "confidence",
+    truth_column: TruthColumn = None,
+    by: By = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same calibration.")] = 0,
     as_json: Json = False,
 ) -> None:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.console import open_console
-from distrivote.cli.options import Json, Signal
+from distrivote.cli.options import (
+    AnswerColumn,
+    By,
+    ConfidenceColumn,
+    Json,
+    QuestionColumn,
+    Signal,
+    TruthColumn,
+)
 from distrivote.cli.progress_bar import ProgressBar
 from distrivote.errors import InputError
 
@@ -67,22 +75,11 @@ def evaluate(
     figures: Annotated[
         str | None, typer.Option(metavar="DIR", help="Also draw the charts into a folder, as SVG and PNG.")
     ] = None,
-    question_column: Annotated[
-        str, typer.Option(metavar="NAME", help="In a file: the question's id.")
-    ] = "question_id",
-    answer_column: Annotated[str, typer.Option(metavar="NAME", help="In a file: the answer.")] = "answer",
-    confidence_column: Annotated[
-        str, typer.Option(metavar="NAME", help="In a file: the confidence.")
-    ] = "confidence",
-    truth_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="In a file: the right answer; ground_truth or correct if not said."
-        ),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In a file: the column that tells models apart.")
-    ] = None,
+    question_column: QuestionColumn = "question_id",
+    answer_column: AnswerColumn = "answer",
+    confidence_column: ConfidenceColumn = "confidence",
+    truth_column: TruthColumn = None,
+    by: By = None,
     signal: Signal = None,
     workers: Annotated[
         int | None,

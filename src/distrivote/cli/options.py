@@ -145,6 +145,16 @@ Signal = Annotated[
         show_default=False,
     ),
 ]
+QuestionColumn = Annotated[str, typer.Option(metavar="NAME", help="In a file: the question's id.")]
+AnswerColumn = Annotated[str, typer.Option(metavar="NAME", help="In a file: the answer.")]
+ConfidenceColumn = Annotated[str, typer.Option(metavar="NAME", help="In a file: the confidence.")]
+TruthColumn = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="In a file: the right answer; ground_truth or correct if not said."),
+]
+By = Annotated[
+    str | None, typer.Option(metavar="NAME", help="In a file: the column that tells models apart.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
