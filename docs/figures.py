@@ -1,4 +1,4 @@
-"""The pictures of docs/concepts.md, drawn by the project's own charts: `python docs/figures.py`.
+"""The pictures of concepts.md and simulation.md, drawn by the project's own charts: `python docs/figures.py`.
 
 Nothing here comes from a language model: the pools are simulated (docs/simulation.md), taken from
 examples/answers.jsonl, whose numbers are made up, or written down below. The same numbers every time.
@@ -18,6 +18,7 @@ from distrivote import vote, vote_batch
 from distrivote.evaluation.presets import presets, presets_named
 from distrivote.evaluation.results import Axis, Chart, Row
 from distrivote.evaluation.simulate import Drawn, Simulation, draw
+from distrivote.evaluation.theory import theory
 from distrivote.report.charts import VEGA_LITE, figure
 from distrivote.selfstepconf.threshold import Threshold
 
@@ -209,16 +210,22 @@ def losing_chart() -> Chart:
     )
 
 
+def write(chart: Chart) -> None:
+    """Write a chart into docs/img, for light and dark pages."""
+    for dark in (False, True):
+        drawn = figure(chart, dark=dark)
+        assert drawn is not None
+        name = f"{chart.name}-dark.svg" if dark else f"{chart.name}.svg"
+        (DOCS / "img" / name).write_text(vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE))
+        print(f"docs/img/{name}")
+
+
 def main() -> None:
     charts = (budget_chart, humps_chart, rejection_chart, intervals_chart, reflection_chart, losing_chart)
     for make in charts:
-        chart = make()
-        for dark in (False, True):
-            drawn = figure(chart, dark=dark)
-            assert drawn is not None
-            name = f"{chart.name}-dark.svg" if dark else f"{chart.name}.svg"
-            (DOCS / "img" / name).write_text(vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE))
-            print(f"docs/img/{name}")
+        write(make())
+    for chart in theory(np.random.default_rng(0), n_draws=20_000).charts:
+        write(chart)
 
 
 if __name__ == "__main__":
