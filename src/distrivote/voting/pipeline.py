@@ -58,14 +58,15 @@ class Electorate:
         return Electorate(self.pools._replace(confidences=confidences))
 
     @cached_property
-    def _evidence(self) -> Evidence:
+    def evidence(self) -> Evidence:
+        """What the confidences say for each answer."""
         return evidence_of(self.measured.pools)
 
     def probabilities(self, calibration: Calibration, trust: Trust) -> FloatArray:
         """Return (n_pools, n_answers) how probable each answer is."""
         key = (calibration, trust)
         if key not in self._probabilities:
-            self._probabilities[key] = calibration.of(self._evidence, trust)
+            self._probabilities[key] = calibration.of(self.evidence, trust)
         return self._probabilities[key]
 
     @cached_property

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
-from distrivote.voting.kernels.evidence import Evidence, evidence_of
+from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.hierarchy import interval_winners
 from distrivote.voting.kernels.pools import FloatArray, Pools
 from distrivote.voting.kernels.splits import Splits
@@ -27,9 +27,9 @@ MIN_SEPARATION = 2.0
 def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Calibration) -> Tally:
     """Return what a method makes of a ballot, whose trajectories are the one row of `pools`."""
     electorate = Electorate(pools)
-    measured = electorate.measured
     if pipeline.trust is not None:
-        electorate, pools = measured, measured.pools
+        electorate = electorate.measured
+        pools = electorate.pools
     decision = pipeline.decide(electorate)
     majority = MajorityVote().count(pools, pools.answered).winners
     answered = ballot.classes >= 0
@@ -49,8 +49,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         return {ballot.labels[c]: n[c] for c in order}
 
     first = electorate.splits(pipeline.filter) if pipeline.filter is not None else None
-    evidence = evidence_of(measured.pools)
-    probabilities = calibration.of(evidence, pipeline.trust or Trust())[0]
+    probabilities = electorate.probabilities(calibration, pipeline.trust or Trust())[0]
     everyone = pools.answered[0]
     rest = everyone & (pools.answers[0] != decision.rejected[0])
     return Tally(
@@ -66,7 +65,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         rejected=label(decision.rejected[0]),
         negative_answer=label(decision.negative_winners[0]),
         intervals_won=_intervals_won(pipeline, pools, decision),
-        weighing=_weighing(decision, evidence, label),
+        weighing=_weighing(decision, electorate.evidence, label),
         probabilities={ballot.labels[c]: float(probabilities[c]) for c in order},
         calibrated=calibration.covers(int(answered.sum())),
         notes=ballot.notes + _notes(pipeline, ballot, None if _went_back(decision) else first),
