@@ -391,8 +391,8 @@ print(shared_verifier()._workers, {"math_verify", "sympy", "antlr4", "multiproce
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mathverify, "find_spec", lambda _name: None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'distrivote\[math\]'"):
-        math_equal()
+    with MathVerifier() as verifier, pytest.raises(MissingPackageError, match=r"'distrivote\[math\]'"):
+        verifier.equal()
 
 
 def test_a_broken_package_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -145,14 +145,15 @@ def check_k(k: int) -> None:
 
 def _most_probable(top_logprobs: Floats, k: int) -> _Top:
     check_k(k)
-    given = entries_given(top_logprobs)
+    is_whole = bool(top_logprobs.size and top_logprobs.min() > SENTINEL and top_logprobs.max() < np.inf)
+    given = top_logprobs.shape[1] if is_whole else entries_given(top_logprobs)
     if given == 1:
         raise InputError(
             "there is 1 log-probability per token: ask the server for at least 2"
             f" (top_logprobs={DEFAULT_K} is usual)"
         )
     k = min(int(k), given)
-    if top_logprobs.size and top_logprobs.min() > SENTINEL and top_logprobs.max() < np.inf:
+    if is_whole:
         if k < top_logprobs.shape[1]:
             top_logprobs = np.sort(top_logprobs, axis=1)[:, -k:]
         return _Top(top_logprobs, np.full(len(top_logprobs), k), 0, k)
