@@ -15,9 +15,11 @@ from distrivote.confidence import measure_named
 from distrivote.engines.base import Progress
 from distrivote.engines.replay import ReplayEngine
 from distrivote.engines.vllm_args import xargs_of
-from distrivote.errors import InputError
+from distrivote.errors import InputError, UnknownNameError
 from distrivote.problem import Message
 from distrivote.selfstepconf import ENDED, Controller, DeepConfOnline, End
+from distrivote.selfstepconf.deepconf import online_rule
+from distrivote.trajectory import Interventions
 from strategies import LAW
 
 
@@ -35,6 +37,29 @@ def end_of(controller: DeepConfOnline, confidences: Sequence[float]) -> int | No
     found = [number for number, action in enumerate(actions, 1) if action == End()]
     assert all(action in (None, End()) for action in actions)
     return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        (None, None),
+        ("low", DeepConfOnline.low()),
+        (" high ", DeepConfOnline.high()),
+        ("low:512", DeepConfOnline(10.0, 512)),
+    ],
+)
+def test_the_online_rule_is_known_by_its_name(name: str | None, rule: DeepConfOnline | None) -> None:
+    assert online_rule(name) == rule
+
+
+def test_a_wrong_name_of_the_online_rule_says_what_to_write() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean high"):
+        online_rule("hihg")
+    for name in ("low:", "low:many", "low:1e3"):
+        with pytest.raises(InputError, match="write low:2048"):
+            online_rule(name)
+    with pytest.raises(InputError, match="give 1 or more"):
+        online_rule("low:0")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +81,15 @@ def test_a_trajectory_ends_where_a_full_group_is_below_the_threshold(
 
 def test_without_a_threshold_nothing_ends() -> None:
     assert end_of(DeepConfOnline(window=1), [1.0] * 50) is None
+
+
+def test_the_end_of_the_text_stands_and_nothing_is_injected() -> None:
+    stream = DeepConfOnline(window=1, threshold=5.0).start()
+    assert stream.push("x", 1.0) == End()
+    stream.push_injected("y")
+    assert stream.at_end(lambda: False) is None
+    assert stream.allows_end(lambda: False)
+    assert stream.record() == Interventions()
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 8), st.integers(1, 30))
@@ -81,6 +115,13 @@ def test_the_threshold_is_a_percentile_of_the_warm_up() -> None:
 def test_settings_that_make_no_sense_are_input_errors(options: dict[str, int]) -> None:
     with pytest.raises(InputError, match="give"):
         DeepConfOnline(**options)
+
+
+def test_the_last_settings_that_make_sense_are_taken() -> None:
+    lowest = [3.0, 5.0, 4.0]
+    assert DeepConfOnline(eta=0).after(lowest).threshold == 5.0
+    assert DeepConfOnline(eta=100).after(lowest).threshold == 3.0
+    assert end_of(DeepConfOnline(window=1, n_warmup=1, threshold=5.0), [5.0, 4.9]) == 2
 
 
 def test_the_plugin_of_vllm_refuses_it_in_a_sentence() -> None:

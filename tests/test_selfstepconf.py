@@ -527,15 +527,12 @@ def test_an_end_right_behind_a_wait_is_replaced_by_one_of_its_own() -> None:
     assert reply.record.insertions == (Insertion(1, 1), Insertion(2, 1))
 
 
-def test_a_logits_processor_is_told_when_an_end_will_not_stand() -> None:
-    controller = BudgetForcing(2)
-    stream = controller.start()
-    assert controller.ends == ("</think>",)
+def test_an_end_that_comes_too_early_will_not_stand() -> None:
+    stream = BudgetForcing(2).start()
     assert not stream.allows_end(unasked)
     stream.push("a", NAN)
     stream.push("b", NAN)
     assert stream.allows_end(unasked)
-    assert SelfStepConf().ends == ()
 
 
 def test_budget_forcing_without_limits_does_nothing() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betainc
 
-from distrivote import Ballot, DeepConfOnline, Trajectory, vote
+from distrivote import Ballot, Trajectory, vote
 from distrivote.ballots import ballot_of
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.stopping import (
@@ -22,7 +22,6 @@ from distrivote.stopping import (
     VoteHolds,
     completions,
     half_beta,
-    online_rule,
     stop_rule,
     until_settled,
     without_ended,
@@ -38,29 +37,6 @@ def ballot(answers: str, confidence: float = 9.0) -> Ballot:
 
 
 # Names
-
-
-@pytest.mark.parametrize(
-    ("name", "rule"),
-    [
-        (None, None),
-        ("low", DeepConfOnline.low()),
-        (" high ", DeepConfOnline.high()),
-        ("low:512", DeepConfOnline(10.0, 512)),
-    ],
-)
-def test_the_online_rule_is_known_by_its_name(name: str | None, rule: DeepConfOnline | None) -> None:
-    assert online_rule(name) == rule
-
-
-def test_a_wrong_name_of_the_online_rule_says_what_to_write() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean high"):
-        online_rule("hihg")
-    for name in ("low:", "low:many", "low:1e3"):
-        with pytest.raises(InputError, match="write low:2048"):
-            online_rule(name)
-    with pytest.raises(InputError, match="give 1 or more"):
-        online_rule("low:0")
 
 
 @pytest.mark.parametrize(
@@ -246,6 +222,12 @@ def test_a_completion_holds_what_was_seen_and_draws_only_from_it(pool: Pool, n_l
 def test_what_can_not_change_any_more_is_settled() -> None:
     assert VoteHolds(1.0, "sc").settled(ballot("a" * 9 + "b" * 3), 5)
     assert VoteHolds(1.0).settled(ballot("ab"), 0)
+
+
+@pytest.mark.parametrize("n_completions", [1, 64, 65])
+def test_a_few_completions_are_enough_for_what_is_certain(n_completions: int) -> None:
+    # Whatever comes, b has 4 votes of 10 at most.
+    assert VoteHolds(method="sc", n_completions=n_completions).settled(ballot("aaaaaab"), 3)
 
 
 def test_a_close_race_is_settled_when_little_of_the_budget_is_left() -> None:

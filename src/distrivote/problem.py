@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,15 @@ class Message(NamedTuple):
 
     role: str
     content: str
+
+
+def plain_prompt(messages: Sequence[Message]) -> str:
+    """Return a conversation as one text, for models that know no turns: the contents between empty lines.
+
+    >>> plain_prompt([Message("user", "2 + 2?"), Message("assistant", "4"), Message("user", "3 + 3?")])
+    '2 + 2?\\n\\n4\\n\\n3 + 3?\\n\\n'
+    """
+    return "".join(message.content + "\n\n" for message in messages)
 
 
 _MATH = "{question}\nPlease reason step by step, and put your final answer within \\boxed{}."

@@ -20,7 +20,7 @@ import numpy as np
 
 from distrivote.answers.equivalence import Equal, Key, classify
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.selfstepconf import ENDED, DeepConfOnline
+from distrivote.selfstepconf import ENDED
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.pools import FloatArray, IntArray
@@ -33,9 +33,6 @@ RULES: dict[str, str] = {
     "vote": "95% of the likely completions of the budget leave the answer as it is",
 }
 """The names of the rules, with what they mean."""
-
-ONLINE = {"low": 10.0, "high": 90.0}
-"""The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
 
 METHOD = "dis-gmm"
 _N_FIRST = 64
@@ -243,24 +240,6 @@ def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | N
     if more:
         raise InputError(f"the rule {rule!r} takes one number: write beta:0.95")
     return BetaRule(part)
-
-
-def online_rule(name: str | None) -> DeepConfOnline | None:
-    """Return DeepConf's online rule by name: low or high, with the tokens of a window behind a colon.
-
-    >>> online_rule("high:64")
-    DeepConfOnline(eta=90.0, window=64, n_warmup=16, threshold=None)
-    """
-    if name is None:
-        return None
-    kind, colon, window = name.strip().partition(":")
-    if kind not in ONLINE:
-        raise UnknownNameError("rule that ends trajectories", name, tuple(ONLINE))
-    if not colon:
-        return DeepConfOnline(ONLINE[kind])
-    if not (window.isascii() and window.isdecimal() and len(window) <= 9):
-        raise InputError(f"the rule {name!r} has a window that is no number of tokens: write {kind}:2048")
-    return DeepConfOnline(ONLINE[kind], int(window))
 
 
 class Poll:

@@ -57,10 +57,12 @@ class Interventions:
 
         A step that was cut keeps the confidence that it was judged by.
         """
-        if not self.step_ends or self.step_ends[-1] <= n_tokens:
+        ends = (*self.step_ends, *(insertion.start + insertion.n_tokens for insertion in self.insertions))
+        if max(ends, default=0) <= n_tokens:
             return self
         n_whole = sum(end <= n_tokens for end in self.step_ends)
-        is_cut = n_tokens > (self.step_ends[n_whole - 1] if n_whole else 0)
+        all_whole = n_whole == len(self.step_ends)
+        is_cut = not all_whole and n_tokens > (self.step_ends[n_whole - 1] if n_whole else 0)
         return Interventions(
             tuple(
                 Insertion(insertion.start, min(insertion.n_tokens, n_tokens - insertion.start))
@@ -69,7 +71,7 @@ class Interventions:
             ),
             (*self.step_ends[:n_whole], n_tokens) if is_cut else self.step_ends[:n_whole],
             self.step_confidences[: n_whole + is_cut],
-            is_cut,
+            self.unfinished if all_whole else is_cut,
         )
 
 

@@ -139,7 +139,6 @@ class InjectOnce:
     """A controller that injects a text behind the third token, whatever the confidence."""
 
     uses_entropy = False
-    ends: tuple[str, ...] = ()
 
     def __init__(self, text: str, take_back: int = 0) -> None:
         self.text, self.take_back = text, take_back

@@ -12,14 +12,14 @@ def passing(**more: float) -> Fault:
     return Fault("it failed", Scope.PASSING, retry_after=more.get("retry_after"))
 
 
-def good(url: str) -> Standing:
-    server = Standing(url)
+def good() -> Standing:
+    server = Standing()
     server.succeed()
     return server
 
 
 def test_the_one_with_the_fewest_under_way_is_asked() -> None:
-    servers = [good("a"), good("b")]
+    servers = [good(), good()]
     order = []
     for _ in range(4):
         number = choose(servers, 0.0).number
@@ -32,14 +32,14 @@ def test_the_one_with_the_fewest_under_way_is_asked() -> None:
 
 
 def test_a_server_to_avoid_is_asked_only_if_there_is_no_other() -> None:
-    servers = [good("a"), good("b")]
+    servers = [good(), good()]
     servers[1].begin(0.0)
     assert choose(servers, 0.0, avoid=0).number == 1
     assert choose(servers[:1], 0.0, avoid=0).number == 0
 
 
 def test_three_failures_in_a_row_set_a_server_aside_and_pauses_double() -> None:
-    servers = [good("a"), good("b")]
+    servers = [good(), good()]
     for _ in range(2):
         servers[0].fail(passing(), 0.0, 1.0)
     assert not servers[0].aside
@@ -62,14 +62,14 @@ def test_three_failures_in_a_row_set_a_server_aside_and_pauses_double() -> None:
 
 
 def test_failures_of_what_was_sent_before_count_once() -> None:
-    server = good("a")
+    server = good()
     for _ in range(64):
         server.fail(passing(), 0.0, 1.0)
     assert server.resume == 2.0
 
 
 def test_a_success_makes_a_server_whole_again() -> None:
-    server = good("a")
+    server = good()
     for _ in range(3):
         server.fail(passing(), 0.0, 1.0)
     server.succeed()
@@ -78,7 +78,7 @@ def test_a_success_makes_a_server_whole_again() -> None:
 
 
 def test_a_server_that_never_answered_fails_at_once() -> None:
-    servers = [Standing("a"), good("b")]
+    servers = [Standing(), good()]
     servers[0].fail(passing(), 0.0, 0.1)
     assert choose(servers, 0.2).number == 1
     with pytest.raises(Fault, match="it failed"):
@@ -103,21 +103,21 @@ def given_up_at(server: Standing, now: float, seconds: float, fault: Fault) -> f
 
 @pytest.mark.parametrize("seconds", [0.1, 3.0], ids=["refused", "hangs"])
 def test_all_servers_down_is_known_within_ten_seconds(seconds: float) -> None:
-    server, fault = good("a"), unreachable("a", "nobody there")
+    server, fault = good(), unreachable("a", "nobody there")
     for _ in range(3):
         server.fail(fault, 100.0, 100.0 + seconds)
     assert 100.5 + seconds < given_up_at(server, 100.0 + seconds, seconds, fault) < 110.0
 
 
 def test_a_server_that_is_there_and_fails_is_given_a_minute() -> None:
-    server = good("a")
+    server = good()
     for _ in range(3):
         server.fail(passing(), 100.0, 100.1)
     assert 110.0 < given_up_at(server, 100.1, 0.1, passing()) < 160.0
 
 
 def test_streams_that_break_all_at_once_after_a_long_time_are_no_reason_to_give_up() -> None:
-    server = good("a")
+    server = good()
     for _ in range(64):
         server.fail(passing(), 0.0, 600.0)
     assert choose([server], 600.1).number is None
@@ -125,7 +125,7 @@ def test_streams_that_break_all_at_once_after_a_long_time_are_no_reason_to_give_
 
 
 def test_a_server_that_says_when_to_come_back_is_not_set_aside() -> None:
-    server = good("a")
+    server = good()
     for _ in range(5):
         server.fail(passing(retry_after=30.0), 0.0, 1.0)
     assert not server.aside
@@ -134,7 +134,7 @@ def test_a_server_that_says_when_to_come_back_is_not_set_aside() -> None:
 
 
 def test_a_server_that_refuses_everything_is_out() -> None:
-    servers = [good("a"), good("b")]
+    servers = [good(), good()]
     servers[0].fail(Fault("wrong key at a", Scope.SERVER), 0.0, 1.0)
     assert choose(servers, 1000.0).number == 1
     servers[1].fail(Fault("wrong key at b", Scope.SERVER), 0.0, 1.0)
@@ -143,7 +143,7 @@ def test_a_server_that_refuses_everything_is_out() -> None:
 
 
 def test_a_refused_request_says_nothing_against_the_server() -> None:
-    server = good("a")
+    server = good()
     for _ in range(5):
         server.fail(Fault("too long", Scope.REQUEST), 0.0, 1.0)
     assert server.is_free(1.0)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,9 +14,14 @@ from distrivote.engines.token_tables import (
     NO_DELIMITER,
     SPLITTERS,
     TokenTable,
+    chat_text,
+    cut_behind,
     pieces_of,
     table_number,
+    table_of,
 )
+from distrivote.errors import InputError
+from distrivote.problem import Message
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, WindowSplitter
 from strategies import MANY
 
@@ -86,3 +93,72 @@ def test_tokens_are_read_as_their_vocabulary_writes_them(
 ) -> None:
     found = pieces_of(vocabulary, {4: "<think>", 5: "<end>"}, {5}, 8)
     assert found == [*(piece.encode() for piece in pieces), b"<think>", b"", b"", b""]
+
+
+def test_added_tokens_that_are_special_have_no_text_even_without_a_name() -> None:
+    def entry(content: str, special: bool) -> SimpleNamespace:
+        return SimpleNamespace(content=content, special=special)
+
+    tokenizer: Any = SimpleNamespace(
+        get_vocab=lambda: {"Ċ": 0, "<think>": 1, "<|tool|>": 2, "<end>": 3},
+        added_tokens_decoder={
+            1: entry("<think>", False),
+            2: entry("<|tool|>", True),
+            3: entry("<end>", True),
+        },
+        all_special_ids=[3],
+    )
+    assert table_of(tokenizer, 4).pieces == (b"\n", b"<think>", b"", b"")
+    del tokenizer.added_tokens_decoder
+    assert table_of(tokenizer, 4).pieces == (b"\n", b"<think>", b"<|tool|>", b"")
+
+
+class TemplateError(Exception):
+    """As Jinja's: no ValueError."""
+
+
+class Template:
+    """A tokenizer whose template writes down what it was given, or refuses it."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+    def apply_chat_template(self, turns: list[dict[str, str]], **switches: bool) -> str:
+        if self.error is not None:
+            raise self.error
+        return f"{turns} {switches}"
+
+
+def test_a_conversation_is_written_by_the_template() -> None:
+    turns = [Message("user", "2 + 2?")]
+    written = "[{'role': 'user', 'content': '2 + 2?'}] {'tokenize': False, 'add_generation_prompt': True"
+    assert chat_text(Template(), turns, None, "m") == written + "}"
+    assert chat_text(Template(), turns, False, "m") == written + ", 'enable_thinking': False}"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (TemplateError("System role\nnot supported."), "System role not supported"),
+        (ValueError("chat_template is not set"), "chat_template is not set"),
+        (TypeError(), "TypeError"),
+    ],
+    ids=repr,
+)
+def test_a_template_may_refuse_by_any_error(error: Exception, said: str) -> None:
+    with pytest.raises(InputError, match=rf"template of m refuses the conversation \({said}\): ask with"):
+        chat_text(Template(error), [Message("system", "Be brief.")], None, "m")
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "tokens"),
+    [("", "ab", [2]), ("b", "ab", [0, 1]), ("a", "b", [1]), ("b", "", [])],
+    ids=["alone", "as it stands there", "grown together with what is before", "nothing"],
+)
+def test_a_text_is_cut_as_it_would_stand_behind_another(before: str, text: str, tokens: list[int]) -> None:
+    def tokens_of(text: str) -> list[int]:
+        """Know a, b and, at the beginning only, ab."""
+        rest = text.removeprefix("ab")
+        return [2] * (rest != text) + ["ab".index(letter) for letter in rest]
+
+    assert cut_behind(tokens_of, before, text) == tokens

@@ -117,7 +117,6 @@ class InjectOnce:
     """A controller that injects a text behind the third token, whatever the confidence."""
 
     uses_entropy = False
-    ends: tuple[str, ...] = ()
 
     def __init__(self, text: str, take_back: int = 0) -> None:
         self.text, self.take_back = text, take_back
@@ -184,7 +183,7 @@ def test_a_model_without_a_chat_template_reads_the_plain_text(
     model = engine._transformer
     monkeypatch.setattr(model._tokenizer, "chat_template", None)
     prompt = b"".join(model.pieces[token] for token in model.chat_prompt(QUESTION, None))
-    assert prompt == b"What is 2 + 2?\n"
+    assert prompt == b"What is 2 + 2?\n\n"
 
 
 def test_a_conversation_that_the_template_refuses_is_an_error(

@@ -24,14 +24,12 @@ import numpy.typing as npt
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.sampling import Logits, Position, TokenSampler
 from distrivote.engines.spelling import cut
+from distrivote.engines.token_tables import CONTEXT, cut_behind
 from distrivote.selfstepconf import ENDED, Controller, End, Injection
 from distrivote.trajectory import Trajectory
 
 _UNIFORMS = 256
 """Random numbers drawn at a time; the stream of a trajectory is the same for any number."""
-
-_CONTEXT = 32
-"""Characters before an injected text that decide how it is cut into tokens."""
 
 
 class Vocabulary(Protocol):
@@ -162,12 +160,8 @@ class Drive:
 
     def _tokens_of(self, text: str) -> list[int]:
         """Return the tokens of a text as it would stand at this place."""
-        before = "".join(self._texts[-_CONTEXT:])[-_CONTEXT:]
-        context = self._vocabulary.tokenize(before)
-        both = self._vocabulary.tokenize(before + text)
-        if both[: len(context)] == context and len(both) > len(context):
-            return both[len(context) :]
-        return self._vocabulary.tokenize(text)
+        before = "".join(self._texts[-CONTEXT:])[-CONTEXT:]
+        return cut_behind(self._vocabulary.tokenize, before, text)
 
     def _apply(
         self, injection: Injection, logits: Logits, position: Position, top: npt.NDArray[np.float64]
@@ -175,8 +169,8 @@ class Drive:
         """Begin an injection: behind the token just sampled, or in its place and that of some before."""
         token = self.tokens[-1]
         if injection.take_back:
-            kept = slice(len(self.tokens) - injection.take_back, None)
-            del self.tokens[kept], self._texts[kept], self._logprobs[kept], self._top[kept]
+            gone = slice(len(self.tokens) - injection.take_back, None)
+            del self.tokens[gone], self._texts[gone], self._logprobs[gone], self._top[gone]
             self._decoder.reset()
             self._tail = "".join(self._texts[-self._n_tail :])[-self._n_tail :] if self._n_tail else ""
         self._inject(injection)

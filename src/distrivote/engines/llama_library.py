@@ -136,7 +136,6 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "llama_free": (None, [c_void_p]),
     "llama_model_get_vocab": (c_void_p, [c_void_p]),
     "llama_model_n_ctx_train": (c_int32, [c_void_p]),
-    "llama_model_desc": (c_int32, [c_void_p, c_char_p, c_size_t]),
     "llama_model_chat_template": (c_char_p, [c_void_p, c_char_p]),
     "llama_chat_apply_template": (
         c_int32,
@@ -149,10 +148,8 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         [c_void_p, c_char_p, c_int32, c_void_p, c_int32, c_bool, c_bool],
     ),
     "llama_token_to_piece": (c_int32, [c_void_p, c_int32, c_char_p, c_int32, c_int32, c_bool]),
-    "llama_n_ctx_seq": (c_uint32, [c_void_p]),
     "llama_set_n_threads": (None, [c_void_p, c_int32, c_int32]),
     "llama_get_memory": (c_void_p, [c_void_p]),
-    "llama_memory_clear": (None, [c_void_p, c_bool]),
     "llama_memory_seq_rm": (c_bool, [c_void_p, c_int32, c_int32, c_int32]),
     "llama_memory_seq_cp": (None, [c_void_p, c_int32, c_int32, c_int32, c_int32]),
     "llama_decode": (c_int32, [c_void_p, Batch]),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from distrivote.engines.llama_library import Batch, ChatMessage, LlamaLibrary, load_library
 from distrivote.errors import DistrivoteError, InputError
-from distrivote.problem import Message
+from distrivote.problem import Message, plain_prompt
 
 
 class LlamaModel:
@@ -84,7 +84,7 @@ class LlamaModel:
         """
         template = self.library.llama_model_chat_template(self.handle, None)
         if template is None:
-            return "\n\n".join(message.content for message in messages) + "\n"
+            return plain_prompt(messages)
         chat = (ChatMessage * len(messages))(
             *(ChatMessage(m.role.encode(), m.content.encode()) for m in messages)
         )

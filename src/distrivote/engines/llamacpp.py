@@ -10,7 +10,6 @@ with different slots may part where two tokens are all but equally likely.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
@@ -21,9 +20,10 @@ from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_t
 from distrivote.engines.drive import Drive, Next
 from distrivote.engines.llama_model import LlamaContext, LlamaModel
 from distrivote.engines.model_files import BUILT_IN, model_file
+from distrivote.engines.one_at_a_time import OneAtATime
 from distrivote.engines.sampling import Logits, TokenSampler
 from distrivote.engines.threads import ThreadTuner
-from distrivote.errors import DistrivoteError, InputError
+from distrivote.errors import InputError
 from distrivote.problem import Message
 from distrivote.selfstepconf import Controller
 from distrivote.trajectory import Trajectory
@@ -66,13 +66,14 @@ class LlamaCppEngine:
         self._n_threads = n_threads or _processors()
         self._tuner = None if n_threads else ThreadTuner(self._n_threads)
         self._llama = LlamaModel(path, n_gpu_layers)
-        self._busy = threading.Lock()
+        self._calls = OneAtATime()
         self._context: LlamaContext | None = None
         self._context_size = (0, 0)
 
     def close(self) -> None:
         """Free the model's memory. Sampling must be over: its iterator at its end, or closed."""
-        self._begin()
+        if not self._calls.close():
+            return
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -90,11 +91,11 @@ class LlamaCppEngine:
         answered: Callable[[str], bool] = lambda text: auto(text) is not None,
     ) -> Generator[Trajectory]:
         """Yield n trajectories as they finish; closing the iterator cancels the rest."""
-        self._begin()
+        self._calls.begin()
         try:
             yield from self._sample(messages, n, params, controller, indices, watch, answered)
         finally:
-            self._busy.release()
+            self._calls.end()
 
     def sample_all(
         self,
@@ -104,12 +105,6 @@ class LlamaCppEngine:
         watch: Callable[[Progress], None] | None = None,
     ) -> Generator[Sampled]:
         return in_turn(self, jobs, controller, watch=watch)
-
-    def _begin(self) -> None:
-        if not self._busy.acquire(blocking=False):
-            raise DistrivoteError(
-                "the engine is sampling already: let that call end, or close its iterator, before the next"
-            )
 
     def _sample(
         self,
@@ -147,6 +142,7 @@ class LlamaCppEngine:
                     live[slot] = _Slot(drive, drive.advance(first))
                     finished += _freed(live, free)
                 if live:
+                    _close_gaps(context, live, free)
                     self._step(context, live, prompt)
                     finished += _freed(live, free)
                 n_tokens += sum(len(drive.tokens) for drive in finished)
@@ -169,7 +165,9 @@ class LlamaCppEngine:
     def _step(self, context: LlamaContext, live: dict[int, _Slot], prompt: list[int]) -> None:
         """Decode one token of every live trajectory and let it choose the next."""
         tokens, positions = [], []
-        for slot, state in live.items():
+        slots = sorted(live)
+        for slot in slots:
+            state = live[slot]
             assert state.next is not None
             end = len(prompt) + len(state.drive.tokens)
             if state.next.take_back:
@@ -182,11 +180,11 @@ class LlamaCppEngine:
         begun = time.perf_counter()
         if self._tuner is not None:
             context.use_threads(self._tuner.n_threads)
-        logits: Logits = context.decode(tokens, positions, list(live))
+        logits: Logits = context.decode(tokens, positions, slots)
         if self._tuner is not None:
             self._tuner.observe(time.perf_counter() - begun)
-        for row, state in zip(logits, live.values(), strict=True):
-            state.next = state.drive.advance(row)
+        for row, slot in zip(logits, slots, strict=True):
+            live[slot].next = live[slot].drive.advance(row)
 
     def _sized_context(self, n_sequences: int, n_tokens: int) -> LlamaContext:
         """Return a context that is large enough, the one that is there if it is."""
@@ -206,6 +204,20 @@ class _Slot:
     def __init__(self, drive: Drive, next: Next | None) -> None:
         self.drive = drive
         self.next = next
+
+
+def _close_gaps(context: LlamaContext, live: dict[int, _Slot], free: list[int]) -> None:
+    """Move trajectories down so that the slots in use follow each other.
+
+    llama.cpp decodes a run of neighbouring sequences at once and reads all weights for each run.
+    """
+    for slot in [slot for slot in live if slot > len(live)]:
+        free.sort(reverse=True)
+        lower = free.pop()
+        context.copy(slot, lower)
+        context.clear(slot)
+        live[lower] = live.pop(slot)
+        free.append(slot)
 
 
 def _freed(live: dict[int, _Slot], free: list[int]) -> list[Drive]:

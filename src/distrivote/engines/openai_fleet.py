@@ -33,8 +33,7 @@ CONNECT_SECONDS = 3.0
 class Standing:
     """What is known of one server's health."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
         self.n_live = 0
         self.n_begun = 0
         self.n_failures = 0

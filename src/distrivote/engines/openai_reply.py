@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from distrivote.engines.responses import (
-    THINK_END,
     ReplyTokens,
+    behind_thinking,
     chat_tokens,
     completion_tokens,
     trajectory_of_reply,
@@ -111,15 +111,7 @@ class Reply:
     def trajectory(self, where: str, echo: str = "") -> Trajectory:
         """Return the reply so far; `echo` is a text that a server may repeat before it."""
         content = "".join(self._content).removeprefix(echo)
-        tokens = self.read
-        if self._thought.pieces:
-            thought = self._thought
-            tokens = ReplyTokens(
-                [*thought.pieces[:-1], thought.pieces[-1] + THINK_END, *self.read.pieces],
-                [*thought.encoded[:-1], thought.encoded[-1] + THINK_END.encode(), *self.read.encoded],
-                thought.logprobs + self.read.logprobs,
-                thought.top + self.read.top,
-            )
+        tokens = behind_thinking(self._thought, self.read) if self._thought.pieces else self.read
         finish = "stop" if self.stopped else self.finish_reason
         return cut_at_stop(
             trajectory_of_reply(content, "".join(self._thinking), tokens, finish, where), self._stop

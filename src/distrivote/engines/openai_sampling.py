@@ -28,9 +28,10 @@ from distrivote.engines.openai_probe import continued_prompt, prompt_text
 from distrivote.engines.openai_reply import Reply
 from distrivote.engines.openai_server import Chunk, Server
 from distrivote.engines.openai_token_ids import named
-from distrivote.engines.openai_wire import Body, Dialect, Prompt, plain_prompt, request_body, seed_of
+from distrivote.engines.openai_wire import Body, Dialect, Prompt, request_body, seed_of
 from distrivote.engines.vllm_args import xargs_of
 from distrivote.errors import InputError
+from distrivote.problem import plain_prompt
 from distrivote.selfstepconf import Controller, SelfStepConf, replay
 from distrivote.trajectory import Trajectory
 

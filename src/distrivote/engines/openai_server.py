@@ -92,7 +92,7 @@ class Server:
 
     def __init__(self, address: Address, model: str, key: str | None, timeout: float) -> None:
         self.url = address.shown
-        self.standing = Standing(address.shown)
+        self.standing = Standing()
         self.model = model
         self.dialect: Dialect | None = None
         """None until it was asked for the first time."""

@@ -7,7 +7,6 @@ A body holds what was asked for and nothing else: servers differ in the fields t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -28,15 +27,6 @@ def seed_of(seed: int, index: int, part: int = 0) -> int:
     """
     words = f"{seed}\n{index}" if part == 0 else f"{seed}\n{index}\n{part}"
     return int.from_bytes(hashlib.blake2b(words.encode(), digest_size=4).digest()) >> 1
-
-
-def plain_prompt(messages: Sequence[Message]) -> str:
-    """Return a conversation as one text, for models that know no turns: the contents between empty lines.
-
-    >>> plain_prompt([Message("user", "2 + 2?"), Message("assistant", "4"), Message("user", "3 + 3?")])
-    '2 + 2?\\n\\n4\\n\\n3 + 3?\\n\\n'
-    """
-    return "".join(message.content + "\n\n" for message in messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,12 +114,14 @@ def _openai_tokens(logprobs: Any, where: str) -> ReplyTokens | None:
     thinking = _get(logprobs, "reasoning_content")
     if not thinking:
         return read
-    thought = chat_tokens(thinking, f"{where}, reasoning token")
-    thought.pieces[-1] += THINK_END
-    thought.encoded[-1] += THINK_END.encode()
+    return behind_thinking(chat_tokens(thinking, f"{where}, reasoning token"), read)
+
+
+def behind_thinking(thought: ReplyTokens, read: ReplyTokens) -> ReplyTokens:
+    """Return the tokens of a thinking, its end and the reply; the end belongs to the last one thought."""
     return ReplyTokens(
-        thought.pieces + read.pieces,
-        thought.encoded + read.encoded,
+        [*thought.pieces[:-1], thought.pieces[-1] + THINK_END, *read.pieces],
+        [*thought.encoded[:-1], thought.encoded[-1] + THINK_END.encode(), *read.encoded],
         thought.logprobs + read.logprobs,
         thought.top + read.top,
     )

@@ -6,6 +6,8 @@ the splitter in. The tables are made by asking the splitters of `splitting`, so 
 
 A splitter that looks for text is in one of three states: no text yet, text, and text behind which one
 newline is half of a delimiter. A token that holds part of a character counts as text.
+
+What a transformers tokenizer is asked for, pieces and prompts, is here as well.
 """
 
 from __future__ import annotations
@@ -13,12 +15,15 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.engines.spelling import vocabulary_bytes as vocabulary_bytes
+from distrivote.engines.spelling import vocabulary_bytes
+from distrivote.errors import InputError
+from distrivote.problem import Message
 from distrivote.splitting import DelimiterSplitter, Splitter, StepStream
 
 BLANK, TEXT, NEWLINE, ENDED = range(4)
@@ -99,9 +104,31 @@ def pieces_of(
 
 def table_of(tokenizer: Any, n_tokens: int) -> TokenTable:
     """Return the table of a transformers tokenizer."""
+    return TokenTable(tokenizer_pieces(tokenizer, n_tokens))
+
+
+def tokenizer_pieces(tokenizer: Any, n_tokens: int) -> list[bytes]:
+    """Return the bytes of every token of a transformers tokenizer; special tokens stand for nothing."""
     # Tokenizers that vLLM brings along have no list of those that were added.
-    added = {token: entry.content for token, entry in getattr(tokenizer, "added_tokens_decoder", {}).items()}
-    return TokenTable(pieces_of(tokenizer.get_vocab(), added, set(tokenizer.all_special_ids), n_tokens))
+    added = getattr(tokenizer, "added_tokens_decoder", {})
+    special = {token for token, entry in added.items() if entry.special}
+    texts = {token: entry.content for token, entry in added.items()}
+    return pieces_of(tokenizer.get_vocab(), texts, special | set(tokenizer.all_special_ids), n_tokens)
+
+
+def chat_text(tokenizer: Any, messages: Sequence[Message], thinking: bool | None, model: str) -> str:
+    """Return a conversation as the chat template of a tokenizer writes it."""
+    turns = [message._asdict() for message in messages]
+    switch = {} if thinking is None else {"enable_thinking": thinking}
+    try:
+        text: str = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **switch)
+    except Exception as error:  # a template raises errors of its own, of any type
+        said = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
+        raise InputError(
+            f"the chat template of {model} refuses the conversation ({said}): ask with other roles, in one"
+            " turn (--template plain), or take a model that was tuned for chats"
+        ) from error
+    return text
 
 
 def cutter(tokenizer: Any) -> Callable[[str, str], list[int]]:
@@ -111,13 +138,15 @@ def cutter(tokenizer: Any) -> Callable[[str, str], list[int]]:
         tokens: list[int] = tokenizer.encode(text, add_special_tokens=False)
         return tokens
 
-    def cut(before: str, text: str) -> list[int]:
-        context, both = tokens_of(before), tokens_of(before + text)
-        if both[: len(context)] == context and len(both) > len(context):
-            return both[len(context) :]
-        return tokens_of(text)
+    return partial(cut_behind, tokens_of)
 
-    return cut
+
+def cut_behind(tokens_of: Callable[[str], list[int]], before: str, text: str) -> list[int]:
+    """Return the tokens of a text as it would stand behind another one, alone if the two grow together."""
+    context, both = tokens_of(before), tokens_of(before + text)
+    if both[: len(context)] == context and len(both) > len(context):
+        return both[len(context) :]
+    return tokens_of(text)
 
 
 def table_number(split: Splitter) -> int:

@@ -26,9 +26,10 @@ import numpy.typing as npt
 from distrivote.answers.extract import auto
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
 from distrivote.engines.drive import Drive
+from distrivote.engines.one_at_a_time import OneAtATime
 from distrivote.engines.sampling import Logits, TokenSampler
 from distrivote.engines.transformers_model import TransformersModel
-from distrivote.errors import DistrivoteError, InputError
+from distrivote.errors import InputError
 from distrivote.problem import Message
 from distrivote.selfstepconf import Controller
 from distrivote.trajectory import Trajectory
@@ -67,12 +68,12 @@ class TransformersEngine:
         self._transformer = TransformersModel(model, device, dtype)
         self.model = self._transformer.name
         self._batch_size = batch_size
-        self._busy = threading.Lock()
+        self._calls = OneAtATime()
 
     def close(self) -> None:
         """Free the model's memory. Sampling must be over: its iterator at its end, or closed."""
-        self._begin()
-        self._transformer.close()
+        if self._calls.close():
+            self._transformer.close()
 
     def sample(
         self,
@@ -101,12 +102,6 @@ class TransformersEngine:
         """Yield the trajectories of all jobs as they finish, in any order."""
         return self._sample(jobs, controller, watch, lambda text: auto(text) is not None)
 
-    def _begin(self) -> None:
-        if not self._busy.acquire(blocking=False):
-            raise DistrivoteError(
-                "the engine is sampling already: let that call end, or close its iterator, before the next"
-            )
-
     def _sample(
         self,
         jobs: Sequence[Job],
@@ -114,7 +109,7 @@ class TransformersEngine:
         watch: Callable[[Progress], None] | None,
         answered: Callable[[str], bool],
     ) -> Generator[Sampled]:
-        self._begin()
+        self._calls.begin()
         try:
             decoding = _Decoding(self._transformer, self._batch_size, self._rows(jobs, controller, answered))
             with closing(decoding.events()) as events:
@@ -124,7 +119,7 @@ class TransformersEngine:
                     elif watch is not None:
                         watch(event)
         finally:
-            self._busy.release()
+            self._calls.end()
 
     def _rows(
         self, jobs: Sequence[Job], controller: Controller | None, answered: Callable[[str], bool]

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.engines.token_tables import pieces_of
+from distrivote.engines.token_tables import chat_text, tokenizer_pieces
 from distrivote.errors import EngineError, InputError, MissingPackageError, UnknownNameError
-from distrivote.problem import Message
+from distrivote.problem import Message, plain_prompt
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -69,12 +69,7 @@ class TransformersModel:
     @cached_property
     def pieces(self) -> list[bytes]:
         """The bytes that each token stands for; special tokens stand for nothing."""
-        added = self._tokenizer.added_tokens_decoder
-        special = {token for token, entry in added.items() if entry.special}
-        texts = {token: entry.content for token, entry in added.items()}
-        return pieces_of(
-            self._tokenizer.get_vocab(), texts, special | set(self._tokenizer.all_special_ids), self.n_vocab
-        )
+        return tokenizer_pieces(self._tokenizer, self.n_vocab)
 
     def tokenize(self, text: str, special: bool = False) -> list[int]:
         """Return the tokens of a text; `special` reads <|im_start|> and the like as what they mean."""
@@ -86,21 +81,9 @@ class TransformersModel:
     def chat_prompt(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
         """Return the prompt for a conversation, by the model's own template where it has one."""
         if self._tokenizer.chat_template is None:
-            text = "\n\n".join(message.content for message in messages) + "\n"
-            plain: list[int] = self._tokenizer.encode(text, verbose=False)
+            plain: list[int] = self._tokenizer.encode(plain_prompt(messages), verbose=False)
             return plain
-        turns = [{"role": message.role, "content": message.content} for message in messages]
-        switch = {} if thinking is None else {"enable_thinking": thinking}
-        try:
-            text = self._tokenizer.apply_chat_template(
-                turns, tokenize=False, add_generation_prompt=True, **switch
-            )
-        except Exception as error:  # a template raises errors of its own, of any type
-            raise InputError(
-                f"the chat template of {self.name} refuses the conversation ({_first_line(error)}):"
-                " ask with other roles, or with a plain prompt (--template plain)"
-            ) from error
-        return self.tokenize(text, special=True)
+        return self.tokenize(chat_text(self._tokenizer, messages, thinking, self.name), special=True)
 
     def generate(
         self,

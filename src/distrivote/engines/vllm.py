@@ -8,7 +8,6 @@ whatever runs beside it, as far as the logits are: their last bits depend on the
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -16,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
-from distrivote.engines.token_tables import cutter, table_of
+from distrivote.engines.one_at_a_time import OneAtATime
+from distrivote.engines.token_tables import chat_text, cutter, table_of
 from distrivote.engines.vllm_args import Xargs, xargs_of
 from distrivote.engines.vllm_replies import Reply
-from distrivote.errors import DistrivoteError, EngineError, InputError, MissingPackageError, UnknownNameError
+from distrivote.errors import EngineError, InputError, MissingPackageError, UnknownNameError
 from distrivote.problem import Message
 from distrivote.selfstepconf import Controller, SelfStepConf
 from distrivote.trajectory import Trajectory
@@ -59,14 +59,14 @@ class VllmEngine:
         self._cut = cutter(self._tokenizer)
         self._n_context: int = config.max_model_len
         self._max_logprobs: int = config.max_logprobs
-        self._busy = threading.Lock()
+        self._calls = OneAtATime()
         self._n_calls = 0
 
     def close(self) -> None:
         """End vLLM. Sampling must be over: its iterator at its end, or closed."""
-        self._begin()
-        self._engine.engine_core.shutdown()
-        del self._engine, self._llm
+        if self._calls.close():
+            self._engine.engine_core.shutdown()
+            del self._engine, self._llm
 
     def sample(
         self,
@@ -94,7 +94,7 @@ class VllmEngine:
         """Yield the trajectories of all jobs as they finish; closing the iterator cancels the rest."""
         xargs = None if controller is None else self._xargs(controller)
         steering = controller if isinstance(controller, SelfStepConf) else None
-        self._begin()
+        self._calls.begin()
         live: dict[str, Reply] = {}
         try:
             self._n_calls += 1
@@ -118,7 +118,7 @@ class VllmEngine:
         finally:
             if live:
                 self._engine.abort_request(list(live))
-            self._busy.release()
+            self._calls.end()
 
     def _drop_unwanted(self, jobs: Sequence[Job], live: dict[str, Reply]) -> None:
         over = {number for number, job in enumerate(jobs) if job.over()}
@@ -127,12 +127,6 @@ class VllmEngine:
             self._engine.abort_request(unwanted)
             for name in unwanted:
                 del live[name]
-
-    def _begin(self) -> None:
-        if not self._busy.acquire(blocking=False):
-            raise DistrivoteError(
-                "the engine is sampling already: let that call end, or close its iterator, before the next"
-            )
 
     def _xargs(self, controller: Controller) -> Xargs:
         xargs = xargs_of(controller)
@@ -170,17 +164,7 @@ class VllmEngine:
             live[name] = Reply(number, index, params, len(prompt))
 
     def _prompt(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
-        switch = {} if thinking is None else {"enable_thinking": thinking}
-        turns = [{"role": message.role, "content": message.content} for message in messages]
-        try:
-            text = self._tokenizer.apply_chat_template(
-                turns, tokenize=False, add_generation_prompt=True, **switch
-            )
-        except ValueError as error:
-            raise InputError(
-                f"{self.model} has no chat template that takes these messages ({_line(error)}): take a model"
-                " that was tuned for chats"
-            ) from error
+        text = chat_text(self._tokenizer, messages, thinking, self.model)
         tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return tokens
 

@@ -65,10 +65,6 @@ class BudgetForcing:
                 f" no {self.end_of_thinking!r}"
             )
 
-    @property
-    def ends(self) -> tuple[str, ...]:
-        return (self.end_of_thinking,)
-
     def start(self) -> ControllerStream:
         return _Stream(self)
 

@@ -7,10 +7,8 @@ engine cuts the text into tokens as it would stand at that place, puts them into
 after the other, and reports each of them.
 
 - An engine that owns sampling does just that. A token that is taken back never becomes part of the text.
-- A logits processor sees a token when it is too late to take it back or to hold up the end of the text.
-  So it asks `allows_end` before each token. Where the answer is no, it keeps the ends from being sampled
-  (end of text, and the controller's `ends`), best by moving their probability to the first token of
-  the text to inject; when that share is drawn, it reports the end as if it had been sampled.
+- A logits processor sees a token when it is too late to take it back or to hold up the end of the text,
+  so it can't carry out every controller: vLLM's plugin does SelfStepConf without `guard`, and no other.
 - An engine that works by continuation aborts the reply at the token that was answered with a text,
   appends the text to what it keeps, and lets the server go on from there. It reports the text as one
   injected token without a confidence.
@@ -73,10 +71,6 @@ class Controller(Protocol):
     @property
     def uses_entropy(self) -> bool:
         """Whether its streams look at the entropy (nats) of the tokens."""
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The texts, besides the end of the text, that its streams may take back."""
 
     def start(self) -> ControllerStream:
         """Return the stream of a new trajectory."""

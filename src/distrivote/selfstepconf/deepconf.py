@@ -15,9 +15,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from distrivote.errors import InputError
+from distrivote.errors import InputError, UnknownNameError
 from distrivote.selfstepconf.controller import ControllerStream, End, Injection
 from distrivote.trajectory import Interventions
+
+ONLINE = {"low": 10.0, "high": 90.0}
+"""The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,6 @@ class DeepConfOnline:
     threshold: float | None = None
 
     uses_entropy: ClassVar[bool] = False
-    ends: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.eta <= 100:
@@ -56,12 +58,12 @@ class DeepConfOnline:
     @classmethod
     def low(cls) -> Self:
         """Return the setting that ends most: as sure as the best tenth of the warm-up."""
-        return cls(eta=10.0)
+        return cls(eta=ONLINE["low"])
 
     @classmethod
     def high(cls) -> Self:
         """Return the setting that ends few: less sure than nine tenths of the warm-up."""
-        return cls(eta=90.0)
+        return cls(eta=ONLINE["high"])
 
     @property
     def measure(self) -> str:
@@ -77,6 +79,24 @@ class DeepConfOnline:
 
     def start(self) -> ControllerStream:
         return _Stream(self.window, self.threshold)
+
+
+def online_rule(name: str | None) -> DeepConfOnline | None:
+    """Return DeepConf's online rule by name: low or high, with the tokens of a window behind a colon.
+
+    >>> online_rule("high:64")
+    DeepConfOnline(eta=90.0, window=64, n_warmup=16, threshold=None)
+    """
+    if name is None:
+        return None
+    kind, colon, window = name.strip().partition(":")
+    if kind not in ONLINE:
+        raise UnknownNameError("rule that ends trajectories", name, tuple(ONLINE))
+    if not colon:
+        return DeepConfOnline(ONLINE[kind])
+    if not (window.isascii() and window.isdecimal() and len(window) <= 9):
+        raise InputError(f"the rule {name!r} has a window that is no number of tokens: write {kind}:2048")
+    return DeepConfOnline(ONLINE[kind], int(window))
 
 
 class _Stream:

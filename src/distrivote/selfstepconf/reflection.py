@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from distrivote.errors import InputError
 from distrivote.selfstepconf.controller import ControllerStream, Injection, InsertionLog
@@ -43,8 +42,6 @@ class SelfStepConf:
     guard: bool = False
     """Whether the end of the text is turned down, at most once, if there is no answer or the unfinished
     step dropped. The step goes on with the reflection."""
-
-    ends: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_alpha_and_delta(self.alpha, self.delta)
