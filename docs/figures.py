@@ -16,7 +16,7 @@ import vl_convert
 
 from distrivote import vote, vote_batch
 from distrivote.evaluation.presets import presets, presets_named
-from distrivote.evaluation.results import Axis, Chart, Row
+from distrivote.evaluation.results import Axis, Chart, Row, Rule
 from distrivote.evaluation.simulate import Drawn, Simulation, draw
 from distrivote.evaluation.theory import theory
 from distrivote.report.charts import VEGA_LITE, figure
@@ -98,7 +98,7 @@ def humps_chart() -> Chart:
         Axis("n", "Trajectories", "whole", zero=True),
         tuple(rows),
         series="answer",
-        rules=(("cut", float(tally.split.cut)),),
+        rules=(Rule("cut", float(tally.split.cut)),),
     )
 
 
@@ -173,7 +173,7 @@ def reflection_chart() -> Chart:
             rows.append({"token": token, "confidence": line, "series": "threshold, 0.8 tau"})
         rows.append({"token": token, "confidence": confidence, "series": "step confidence"})
         if threshold.take(confidence):
-            rules.append(("wait", float(token)))
+            rules.append(Rule("wait", float(token)))
     return Chart(
         "reflection",
         "When is the model told to think again?",

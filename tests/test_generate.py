@@ -117,9 +117,8 @@ def stopping_run(
 
 
 def test_each_question_stops_once_it_is_settled(tmp_path: Path) -> None:
-    made = stopping_run(tmp_path / "run", 40, ReplayEngine(same(40)))
+    stopping_run(tmp_path / "run", 40, ReplayEngine(same(40)))
     assert Run.open(tmp_path / "run").done() == {(q, i) for q in "abc" for i in range(4)}
-    assert [item.trajectory.index for item in made if item.settled] == [3, 3, 3]
 
 
 def test_a_settled_question_lacks_nothing_when_the_run_goes_on(tmp_path: Path) -> None:

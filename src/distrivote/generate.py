@@ -88,12 +88,8 @@ class Made:
 
     problem: Problem
     trajectory: Trajectory
-    answer: str | None
     correct: bool | None
     """None where the right answer is not known."""
-
-    settled: bool = False
-    """Whether it settled the vote, so that no more of its question are sampled."""
 
 
 def generate(
@@ -137,8 +133,7 @@ def generate(
             row = row_of(problem, trajectory, seed=jobs[number].params.seed, split=split)
             writer.add(row)
             stopping.add(row)
-            correct = _is_right(row.answer, problem.answer)
-            yield Made(problem, trajectory, row.answer, correct, stopping.is_settled(problem.id))
+            yield Made(problem, trajectory, _is_right(row.answer, problem.answer))
             if max_tokens_total is not None and n_tokens >= max_tokens_total:
                 return
 

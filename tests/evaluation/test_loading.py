@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from distrivote.engines.base import SamplingParams
-from distrivote.errors import InputError
+from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.store.manifest import Manifest
@@ -124,9 +124,9 @@ def test_rows_that_do_not_say_go_by_the_others_of_their_answer(tmp_path: Path) -
     assert only.correct.tolist() == [True, True, False, False]
 
 
-def test_an_unknown_measure_is_named() -> None:
-    with pytest.raises(InputError, match="unknown measure 'vibes'"):
-        load_pool_sets([], measure="vibes")
+def test_an_unknown_thing_to_read_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="'lenghts': did you mean lengths"):
+        load_pool_sets([], reads=("lenghts",))
 
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "brumo2025_deepconf_64.parquet"

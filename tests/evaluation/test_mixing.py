@@ -91,8 +91,8 @@ def test_a_run_is_evaluated_with_the_signal_that_is_named(tmp_path: Path) -> Non
         assert np.allclose(first.confidence, values)
     loaded = load_pool_sets([path], signal="auto", reads=())
     assert "run votes with a mix of signals: tail " in loaded.notes[0]
-    with pytest.raises(InputError, match="unknown signal 'nothing'"):
-        load_pool_sets([path], signal="nothing")
+    with pytest.raises(InputError, match="unknown signal 'tial': did you mean tail"):
+        load_pool_sets([path], signal="tial")
 
 
 def test_a_file_is_evaluated_with_a_mix_for_each_model(tmp_path: Path) -> None:

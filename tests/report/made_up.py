@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from distrivote.evaluation.results import Axis, Cell, Chart, Column, Report, Result, Row, Table
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Report, Result, Row, Rule, Table
 
 EVIL = '<script>document.title="owned"</script>'
 METHODS = {"SC": 0.689, "WSC": 0.694, "BoN": 0.655, "MoB": 0.691, "WSC-Top50": 0.722, "WSC-GMM": 0.741}
@@ -36,7 +36,7 @@ def awkward_table() -> Table:
     columns = (
         Column("question", "Question & id_#"),
         Column("difference", "Difference", "number", 2, low="low", high="high"),
-        Column("seconds", "Time (s)", "seconds", 3, best="lowest"),
+        Column("seconds", "Time (s)", "number", 3, best="lowest"),
         Column("tokens", "Tokens", "whole"),
     )
     rows: tuple[Row, ...] = (
@@ -100,7 +100,7 @@ def humps_chart() -> Chart:
     return Chart(
         "humps", "Does confidence tell right from wrong?", "AUROC 0.71 basic, 0.78 with SelfStepConf",
         "histogram", Axis("x", "Confidence"), Axis("y", "Density"), tuple(rows), series="s", facet="run",
-        rules=(("cut", 9.4),),
+        rules=(Rule("cut", 9.4),),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ ACCURACY = Column("a", "accuracy", "percent", 1, "sd", "low", "high", "highest")
         (-0.0001, ACCURACY, "0.0%"),
         (-0.0123, Column("d", "difference", "percent", 2), "−1.23%"),
         (1234567, Column("n", "tokens", "whole"), "1,234,567"),
-        (0.0123, Column("t", "time (s)", "seconds", 3), "0.012"),
+        (0.0123, Column("t", "time (s)", "number", 3), "0.012"),
         (None, ACCURACY, ""),
         (math.nan, ACCURACY, ""),
         ("a < b", Column("q", "question"), "a < b"),
@@ -66,7 +66,7 @@ def test_a_paired_comparison_outweighs_the_interval() -> None:
 
 
 def test_the_lowest_may_be_the_best() -> None:
-    column = Column("t", "time (s)", "seconds", best="lowest")
+    column = Column("t", "time (s)", "number", best="lowest")
     assert standings([{"t": 2.0}, {"t": 1.0}, {"t": math.nan}], column) == ["", "best", ""]
 
 

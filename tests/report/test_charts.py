@@ -15,7 +15,7 @@ pytest.importorskip("altair", reason="altair is not installed: pip install 'dist
 vl_convert = pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
 
 from distrivote.errors import InputError  # noqa: E402
-from distrivote.evaluation.results import Axis, Chart, Report, Result  # noqa: E402
+from distrivote.evaluation.results import Axis, Chart, Report, Result, Rule  # noqa: E402
 from distrivote.report.charts import VEGA_LITE, colours_of, figure, legend_of, panels, subtitle  # noqa: E402
 from distrivote.report.figures import file_name, write_figures  # noqa: E402
 
@@ -51,6 +51,12 @@ def test_colours_are_in_the_theme_and_not_in_the_specification(chart: Chart) -> 
     assert dark is not None
     assert light.pop("config") != dark.pop("config")
     assert json.dumps(light) == json.dumps(dark)
+
+
+def test_a_line_is_drawn_in_its_own_panel_only() -> None:
+    chart = replace(humps_chart(), rules=(Rule("cut", 9.4, "basic"), Rule("cut", 9.9, "SelfStepConf")))
+    assert [marks(panel).count("rule") for _, panel in panels(chart)] == [1, 1]
+    assert [marks(panel).count("rule") for _, panel in panels(humps_chart())] == [1, 1]
 
 
 @KINDS

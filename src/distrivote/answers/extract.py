@@ -7,8 +7,8 @@ It cuts a string out and tidies its edges; whether two answers mean the same is 
     choice   a letter A to E: a boxed one, else one stated ("the answer is (C)"), else a last line that
              is an option ("C", "(C)", "C) Paris")
     number   the last number: 1,234 becomes 1234, 3/4 stays
-    auto     boxed; else, in the last paragraph, what follows "answer is" or "answer:"; else a reply
-             of one short line, as it stands
+    auto     boxed; else, in the last paragraph, what follows "answer is", "answer:", "correct option is",
+             "correct choice is" or "####"; else a reply of one short line, as it stands
 
 auto suits chat replies: it finds what was marked or stated as the answer, and otherwise nothing. It
 does not settle for the last number, because then a reply that was cut off would vote as well.

@@ -18,10 +18,10 @@ class RunDisplay:
         self._begun = self._shown = time.monotonic()
         self._n_made = self.n_tokens = self._n_reflections = self._n_known = self._n_right = 0
         self._questions: set[str] = set()
-        self._n_under_way = 0
+        self._n_sampled = 0
 
     def watch(self, progress: Progress) -> None:
-        self._n_under_way = progress.n_tokens
+        self._n_sampled = progress.n_tokens
         self._show()
 
     def add(self, question_id: str, n_tokens: int, n_reflections: int, correct: bool | None) -> None:
@@ -44,7 +44,7 @@ class RunDisplay:
         parts = [
             f"question {len(self._questions)}/{self._n_questions}",
             f"{self._n_made:,}/{self._n_todo:,} trajectories",
-            f"{self.n_tokens / seconds:,.0f} tok/s",
+            f"{max(self._n_sampled, self.n_tokens) / seconds:,.0f} tok/s",
         ]
         if 0 < self._n_made < self._n_todo:
             left = int(seconds / self._n_made * (self._n_todo - self._n_made))

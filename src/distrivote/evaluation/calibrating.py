@@ -16,13 +16,13 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.evaluation.draws import generator
-from distrivote.evaluation.experiments.trust_votes import Winners, votes_of
 from distrivote.evaluation.pools import Flags, Floats, Ints, PoolSet
 from distrivote.evaluation.reliability import brier_score, calibration_error
+from distrivote.evaluation.winners import Winners, votes_of
 from distrivote.voting.probability import MIN_QUESTIONS, Calibration, fit
 
-SMALLEST = 8
-"""The smallest draw; with fewer answers hardly anything is to be said."""
+_SIZES = tuple(2**n for n in range(3, 17))
+"""Of draws; with fewer answers than 8 hardly anything is to be said."""
 
 _DRAWS = 4
 """Of each size, from each question."""
@@ -83,7 +83,7 @@ def rows_of(sets: Sequence[PoolSet], seed: int = 0) -> Rows:
     for source in sets:
         numbers = first + np.arange(len(source.pools))
         first += len(source.pools)
-        budgets = [size for size in (2**n for n in range(3, 17)) if SMALLEST <= size < source.smallest]
+        budgets = [size for size in _SIZES if size < source.smallest]
         sizes += [*budgets, *(pool.n_trajectories for pool in source.pools)]
         for budget in (*budgets, None):
             votes = votes_of(source, budget, _DRAWS, seed)

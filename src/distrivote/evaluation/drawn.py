@@ -14,7 +14,7 @@ import numpy as np
 from distrivote.evaluation.metrics import accuracy, auroc, predict_accuracy, weighted_accuracy
 from distrivote.evaluation.pools import Flags, Floats, Ints
 from distrivote.voting.filters import Filter
-from distrivote.voting.kernels.pools import make_pools
+from distrivote.voting.kernels.pools import make_pools, numbered_anew
 from distrivote.voting.pipeline import Electorate, Pipeline
 
 
@@ -55,27 +55,11 @@ def drawn(classes: Ints, confidence: Floats, correct: Flags, right: Flags) -> Dr
         correct: The same shape, per trajectory.
         right: The same shape: whether the class of each trajectory is right.
     """
-    ids, n_answers = _numbered(classes)
+    ids, n_answers = numbered_anew(classes)
     rights = np.zeros((len(classes), max(n_answers, 1)), dtype=np.bool_)
     rows, columns = np.nonzero(ids >= 0)
     rights[rows, ids[rows, columns]] = right[rows, columns]
     return Drawn(Electorate(make_pools(ids, confidence, n_answers)), correct, rights)
-
-
-def _numbered(classes: Ints) -> tuple[Ints, int]:
-    """Number the answers of each row anew from 0, since tables are as wide as the highest number.
-
-    A pool of 512 may have a hundred different answers, a draw of 128 from it only twenty.
-    """
-    order = np.argsort(classes, axis=1, kind="stable")
-    ranked = np.take_along_axis(classes, order, axis=1)
-    new = np.empty(ranked.shape, dtype=np.int64)
-    new[:, :1] = ranked[:, :1] >= 0
-    new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    numbers = np.cumsum(new, axis=1) - 1
-    ids = np.empty_like(numbers)
-    np.put_along_axis(ids, order, numbers, axis=1)
-    return ids, int(ids.max(initial=-1)) + 1
 
 
 class Measure(Protocol):

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.errors import InputError
+from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Ints, Pool, PoolSet, Trace
 from distrivote.store.manifest import Manifest
 from distrivote.store.questions import QuestionCameBack, Questions, hold_questions, stream_questions
+from distrivote.store.run_parts import question_starts
 from distrivote.store.runs import Run
 from distrivote.store.schema import MEASURES
 from distrivote.store.signals import (
@@ -32,7 +33,7 @@ from distrivote.store.signals import (
     with_signal,
 )
 from distrivote.store.tables import Columns, is_run, open_table
-from distrivote.store.truth import same_answer
+from distrivote.store.truth import same_text_or_number
 
 DEFAULT_MEASURE = "answer-step"
 READS = ("measures", "lengths", "traces", "top-mass")
@@ -53,7 +54,6 @@ def load_pool_sets(
     paths: Sequence[str],
     *,
     columns: Columns | None = None,
-    measure: str = DEFAULT_MEASURE,
     signal: str | None = None,
     reads: Collection[str] = ("measures", "lengths"),
 ) -> Loaded:
@@ -62,9 +62,8 @@ def load_pool_sets(
     Args:
         paths: Folders of runs, or files of sampled answers.
         columns: What the columns of files are called; with `by`, each of its values is a model.
-        measure: Which confidence of runs is voted with.
-        signal: What is voted with instead, in runs and files: a measure, `length`, a column, or `auto` for a
-            mix of all that there are.
+        signal: What is voted with, in runs and files, instead of the confidence: a measure, `length`, a
+            column, or `auto` for a mix of all that there are.
         reads: What else is needed, of `READS`: `measures` for all confidences, `lengths` for steps and
             tokens, `traces` for the steps of each question's first trajectories, `top-mass` for the
             probability of the k most probable tokens.
@@ -72,13 +71,14 @@ def load_pool_sets(
     Raises:
         InputError: If nothing with a known truth is left.
     """
-    if measure not in MEASURES:
-        raise InputError(f"unknown measure {measure!r}: give one of {', '.join(MEASURES)}")
+    for what in reads:
+        if what not in READS:
+            raise UnknownNameError("thing to read", what, READS)
     sets: list[PoolSet] = []
     notes: list[str] = []
     for path in paths:
         if is_run(path):
-            found = [_of_run_by(Run.open(path), measure, signal, reads, notes)]
+            found = [_of_run_by(Run.open(path), signal, reads, notes)]
         else:
             found = list(_of_table(path, columns or Columns(), signal, notes))
         for one in found:
@@ -107,19 +107,15 @@ def _distinct(sets: Sequence[PoolSet]) -> tuple[PoolSet, ...]:
 # Runs
 
 
-def _of_run_by(
-    run: Run, measure: str, signal: str | None, reads: Collection[str], notes: list[str]
-) -> PoolSet:
+def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list[str]) -> PoolSet:
     """Return the set of a run that votes with a signal."""
-    if signal is None:
-        return _of_run(run, measure, reads, notes)
     own = {column: name for name, column in reversed(MEASURES.items())}
-    signal = own.get(signal, signal)
+    signal = DEFAULT_MEASURE if signal is None else own.get(signal, signal)
     if signal in MEASURES:
         return _of_run(run, signal, reads, notes)
     if signal not in (AUTO, LENGTH, LENGTH_COLUMN):
-        raise InputError(f"unknown signal {signal!r}: give one of {', '.join(MEASURES)}, {LENGTH} or {AUTO}")
-    found = _of_run(run, measure, {*reads, "measures"}, notes)
+        raise UnknownNameError("signal", signal, [*MEASURES, LENGTH, AUTO])
+    found = _of_run(run, DEFAULT_MEASURE, {*reads, "measures"}, notes)
     if signal != AUTO:
         return by_length(found)
     mixed, weights = by_mix(found)
@@ -137,7 +133,7 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
     arrays = _run_arrays(table, measure, reads)
-    starts = _starts(table["question_id"])
+    starts = question_starts(table)
     pools, n_unknown = [], 0
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         span = slice(start, end)
@@ -154,7 +150,7 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
 
 
 def _traces(run: Run) -> tuple[Trace, ...]:
-    table = run.table(["question_id", "sample", "step_ends", "step_confidences", "reflections"])
+    table = run.table(["question_id", "sample", "step_ends", "step_confidences", "reflections", "unfinished"])
     first = table.filter(pc.less(table["sample"], _MOST_TRACES))
     return tuple(
         Trace(
@@ -163,6 +159,7 @@ def _traces(run: Run) -> tuple[Trace, ...]:
             np.array(row["step_ends"], dtype=np.int64),
             np.array(row["step_confidences"], dtype=np.float64),
             np.array(row["reflections"] or [], dtype=np.int64),
+            bool(row["unfinished"]),
         )
         for row in first.to_pylist()
         if row["step_ends"] and row["step_confidences"]
@@ -211,15 +208,6 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
         if table["seconds"].null_count < len(table):
             arrays["seconds"] = floats("seconds")
     return arrays
-
-
-def _starts(ids: pa.ChunkedArray) -> list[int]:
-    if not len(ids):
-        return []
-    codes = ids.combine_chunks().dictionary_encode()
-    if isinstance(codes, pa.ChunkedArray):
-        codes = codes.combine_chunks()
-    return [int(at) for at in np.flatnonzero(np.diff(codes.indices.to_numpy(), prepend=-1))]
 
 
 def _check_k(name: str, question: str, ks: Ints) -> None:
@@ -303,7 +291,7 @@ def _table_pool(block: Questions, index: int) -> Pool | None:
     right = block.truths[index].as_py() if block.truths is not None else None
     if right is not None:
         for number in np.unique(classes[(truth == UNKNOWN) & (classes >= 0)]).tolist():
-            said = same_answer(block.labels[number].as_py(), right)
+            said = same_text_or_number(block.labels[number].as_py(), right)
             truth[(truth == UNKNOWN) & (classes == number)] = said
         truth[(truth == UNKNOWN) & (classes < 0)] = 0
     arrays = {"classes": classes, "truth": truth, "confidence": block.confidences[span]}

@@ -14,13 +14,13 @@ from distrivote.evaluation.pools import Flags, Floats, Ints
 
 def accuracy(correct: Flags, members: Flags) -> Floats:
     """Return the share of correct trajectories of each row."""
-    return _ratio((correct & members).sum(axis=1), members.sum(axis=1))
+    return ratio((correct & members).sum(axis=1), members.sum(axis=1))
 
 
 def weighted_accuracy(confidence: Floats, correct: Flags, members: Flags) -> Floats:
     """Return WAcc of each row: the confidence of the correct ones over the confidence of all."""
     weights = np.where(members, confidence, 0.0)
-    return _ratio((weights * correct).sum(axis=1), weights.sum(axis=1))
+    return ratio((weights * correct).sum(axis=1), weights.sum(axis=1))
 
 
 def predict_accuracy(positive: Flags, correct: Flags, members: Flags) -> Floats:
@@ -58,7 +58,7 @@ def auroc(confidence: Floats, correct: Flags, members: Flags) -> Floats:
     below = np.take_along_axis(wrong_before, starts, axis=1)
     up_to = np.take_along_axis(wrong_before, ends, axis=1)
     pairs = ((below + up_to) / 2 * right).sum(axis=1)
-    return _ratio(pairs, right.sum(axis=1) * wrong_before[:, -1])
+    return ratio(pairs, right.sum(axis=1) * wrong_before[:, -1])
 
 
 def pass_at_k(n: int, n_correct: Ints, k: int) -> Floats:
@@ -76,7 +76,7 @@ def pass_at_k(n: int, n_correct: Ints, k: int) -> Floats:
     return chances
 
 
-def _ratio(numbers: Floats | Ints, totals: Floats | Ints) -> Floats:
+def ratio(numbers: Floats | Ints, totals: Floats | Ints) -> Floats:
     """Return numbers / totals, NaN where the total is 0."""
     there = totals > 0
     return np.where(there, numbers / np.where(there, totals, 1), np.nan)

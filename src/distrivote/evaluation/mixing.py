@@ -8,6 +8,7 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Floats, Pool, PoolSet
+from distrivote.evaluation.scoring import confidence_of
 from distrivote.voting.signals import combine
 
 LENGTH = "length"
@@ -25,7 +26,7 @@ def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
     """
     pools = source.pools
     names = dict.fromkeys(name for pool in pools for name in pool.measures)
-    signals = {name: np.concatenate([_measure(pool, name) for pool in pools]) for name in names}
+    signals = {name: np.concatenate([confidence_of(pool, name) for pool in pools]) for name in names}
     if all(pool.n_tokens is not None for pool in pools):
         signals[LENGTH] = np.concatenate([_shortness(source.name, pool) for pool in pools])
     classes = np.concatenate([pool.classes for pool in pools])
@@ -35,11 +36,6 @@ def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
     offsets = np.cumsum([0, *(pool.n_trajectories for pool in pools)])
     combined = combine(whole, classes, offsets)
     return _with(source, np.split(combined.confidences, offsets[1:-1])), combined.weights
-
-
-def _measure(pool: Pool, name: str) -> Floats:
-    missing = np.full(pool.n_trajectories, np.nan)
-    return np.asarray(pool.measures.get(name, missing), dtype=np.float64)
 
 
 def _shortness(name: str, pool: Pool) -> Floats:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.evaluation.estimates import LEVEL, MIN_QUESTIONS, resamples
+from distrivote.evaluation.metrics import ratio
 from distrivote.evaluation.pools import Floats, Pool
 
 
@@ -52,8 +53,8 @@ def pooled_auroc(pools: Sequence[Pool], benchmark: str, seed: int) -> PooledAuro
     # Whole numbers and halves: the products are exact, in whatever order they are added.
     drawn = resamples(seed, benchmark, len(pools))
     won = ((drawn @ pairs) * drawn).sum(axis=1)
-    value = _ratio(pairs.sum()[None], (n_right.sum() * n_wrong.sum())[None])
-    resampled = _ratio(won, (drawn @ n_right) * (drawn @ n_wrong))
+    value = ratio(pairs.sum()[None], (n_right.sum() * n_wrong.sum())[None])
+    resampled = ratio(won, (drawn @ n_right) * (drawn @ n_wrong))
     return PooledAuroc(float(value[0]), resampled, tuple(pool.question for pool in pools))
 
 
@@ -85,8 +86,3 @@ def _interval(values: Floats) -> tuple[float, float] | None:
         return None
     low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
-
-
-def _ratio(numbers: Floats, totals: Floats) -> Floats:
-    there = totals > 0
-    return np.where(there, numbers / np.where(there, totals, 1.0), np.nan)

@@ -72,7 +72,7 @@ class Pool:
         n = int(self.classes.max(initial=-1)) + 1
         given = self.classes >= 0
         right = np.bincount(self.classes[given], weights=self.correct[given], minlength=n)
-        return np.asarray(2 * right >= np.bincount(self.classes[given], minlength=n), dtype=np.bool_)
+        return np.asarray(2 * right > np.bincount(self.classes[given], minlength=n), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +91,9 @@ class Trace:
 
     reflections: Ints
     """The tokens at which reflections begin."""
+
+    unfinished: bool = False
+    """Whether the last step was cut short, so that it was not judged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,12 +14,9 @@ from importlib import resources
 from distrivote.errors import UnknownNameError
 from distrivote.evaluation.simulate import Simulation, with_auroc, with_pass1
 
-PUBLISHED_BUDGET = 128
-"""The paper's number of trajectories per question, for SC."""
-
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class Targets:
     """What the paper has, as fractions."""
 
     pass1: float
@@ -40,7 +37,7 @@ class Preset:
     """As many as the benchmark has."""
 
     simulation: Simulation
-    published: Published | None = None
+    published: Targets | None = None
     """What it was fitted to."""
 
 
@@ -49,7 +46,7 @@ def presets() -> dict[str, Preset]:
     """Return all presets by name.
 
     >>> presets()["qwen3-8b/aime2025"].published
-    Published(pass1=0.6255, sc=0.7719, auroc=0.739)
+    Targets(pass1=0.6255, sc=0.7719, auroc=0.739)
     """
     text = resources.files("distrivote.evaluation").joinpath("presets.csv").read_text(encoding="utf-8")
     found = [_preset(row) for row in csv.DictReader(text.splitlines())]
@@ -86,5 +83,5 @@ def _preset(row: dict[str, str]) -> Preset:
         row["benchmark"],
         int(row["n_questions"]),
         Simulation(**values),  # type: ignore[arg-type]
-        Published(*(float(row[f"published_{name}"]) for name in ("pass1", "sc", "auroc"))),
+        Targets(*(float(row[f"published_{name}"]) for name in ("pass1", "sc", "auroc"))),
     )

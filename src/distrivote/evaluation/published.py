@@ -13,7 +13,6 @@ import csv
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import NamedTuple
 
 SOURCE = "Believe Your Model: Distribution-Guided Confidence Calibration"
 
@@ -64,17 +63,10 @@ _BENCHMARKS = {
 }
 
 
-class PublishedValue(NamedTuple):
-    """One number of the paper, in its own unit."""
-
-    value: float
-    spread: float | None
-
-
 class Published:
     """The numbers by table, model, method, setting, benchmark and metric."""
 
-    def __init__(self, values: Mapping[tuple[str, ...], PublishedValue]) -> None:
+    def __init__(self, values: Mapping[tuple[str, ...], float]) -> None:
         self._values = values
         models = {key[1] for key in values}
         self._models = {_plain(name): name for name in sorted(models)} | _MODELS
@@ -109,8 +101,8 @@ class Published:
 
     def find(
         self, table: str, model: str, method: str, setting: str, benchmark: str, metric: str
-    ) -> PublishedValue | None:
-        """Return the paper's number for our names of model and benchmark; None if it has none.
+    ) -> float | None:
+        """Return the paper's number for our names of model and benchmark, in its unit; None if it has none.
 
         The main results of all models count as one table, `main_results`.
         """
@@ -140,7 +132,7 @@ def published() -> Published:
     values = {}
     for row in csv.DictReader(text.splitlines()):
         key = tuple(row[name] for name in ("table", "model", "method", "setting", "benchmark", "metric"))
-        values[key] = PublishedValue(float(row["value"]), float(row["spread"]) if row["spread"] else None)
+        values[key] = float(row["value"])
     return Published(values)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Cell: TypeAlias = float | int | str | bool | None
 Row: TypeAlias = Mapping[str, Cell]
@@ -25,7 +25,7 @@ class Column:
     label: str
     """As a person reads it, with the unit where there is one."""
 
-    format: Literal["text", "whole", "percent", "number", "seconds"] = "text"
+    format: Literal["text", "whole", "percent", "number"] = "text"
     decimals: int = 1
 
     spread: str | None = None
@@ -65,6 +65,15 @@ class Axis:
     zero: bool = False
 
 
+class Rule(NamedTuple):
+    """A vertical line in a chart."""
+
+    label: str
+    at: float
+    panel: str | None = None
+    """The value of the facet whose panel it belongs to; None for all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Rows, and how they are drawn."""
@@ -96,8 +105,8 @@ class Chart:
     published: str | None = None
     """The field that is true for the paper's own numbers, which are drawn hollow."""
 
-    rules: Sequence[tuple[str, float]] = ()
-    """Vertical lines with their labels: a cut, a threshold."""
+    rules: Sequence[Rule] = ()
+    """Vertical lines: a cut, a threshold."""
 
 
 @dataclass(frozen=True, slots=True)

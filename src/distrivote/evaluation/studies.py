@@ -93,7 +93,7 @@ def studies_of(sets: Sequence[PoolSet]) -> tuple[tuple[Study, ...], tuple[str, .
         )
         for model, benches in models.items()
     )
-    return tuple(study for study in found if study.benches), tuple(notes)
+    return found, tuple(notes)
 
 
 def _with_several_temperatures(sets: Sequence[PoolSet]) -> set[str]:

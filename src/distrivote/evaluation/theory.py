@@ -27,12 +27,10 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.evaluation.results import Axis, Chart, Column, Result, Row, Table
+from distrivote.evaluation.simulate import normal_cdf
 
 _STANDARD = NormalDist()
-
-
-def _cdf(z: float) -> float:
-    return math.erfc(-z / math.sqrt(2)) / 2
+_MEAN_WRONG = 15.0
 
 
 def tail_ratio(delta: float, sd_right: float = 1.0, sd_wrong: float = 1.0) -> float:
@@ -42,7 +40,7 @@ def tail_ratio(delta: float, sd_right: float = 1.0, sd_wrong: float = 1.0) -> fl
     (1.0, 5.303)
     """
     _check_spreads(sd_right, sd_wrong)
-    right, wrong = _cdf(delta / (2 * sd_right)), _cdf(-delta / (2 * sd_wrong))
+    right, wrong = normal_cdf(delta / (2 * sd_right)), normal_cdf(-delta / (2 * sd_wrong))
     return right / wrong if wrong > 0 else math.inf
 
 
@@ -54,11 +52,11 @@ def tail_ratio_derivative(delta: float, sd_right: float = 1.0, sd_wrong: float =
     """
     _check_spreads(sd_right, sd_wrong)
     u, v = delta / (2 * sd_right), delta / (2 * sd_wrong)
-    tail = _cdf(-v)
+    tail = normal_cdf(-v)
     if tail == 0:
         return math.inf
     first = _STANDARD.pdf(u) / (2 * sd_right * tail)
-    second = _cdf(u) * (_STANDARD.pdf(v) / tail) / (2 * sd_wrong * tail)
+    second = normal_cdf(u) * (_STANDARD.pdf(v) / tail) / (2 * sd_wrong * tail)
     return first + second
 
 
@@ -75,7 +73,7 @@ class VoteBound:
     weight_wrong: float
     square_right: float
     square_wrong: float
-    mean_wrong: float = 15.0
+    mean_wrong: float = _MEAN_WRONG
     sd_right: float = 1.0
     sd_wrong: float = 1.0
 
@@ -84,7 +82,7 @@ class VoteBound:
         cls,
         weights_right: Iterable[float],
         weights_wrong: Iterable[float],
-        mean_wrong: float = 15.0,
+        mean_wrong: float = _MEAN_WRONG,
         sd_right: float = 1.0,
         sd_wrong: float = 1.0,
     ) -> VoteBound:
@@ -111,7 +109,7 @@ class VoteBound:
 
     def __call__(self, delta: float) -> float:
         """Return P(S_f > S_g)."""
-        return _cdf(self._z(delta))
+        return normal_cdf(self._z(delta))
 
     def derivative(self, delta: float) -> float:
         """Return dP / d delta = phi(z) W_f / sqrt(sd_right^2 W2_f + sd_wrong^2 W2_g), which is positive."""
@@ -124,7 +122,7 @@ def _check_spreads(sd_right: float, sd_wrong: float) -> None:
             raise InputError(f"{name} is {value}: give a standard deviation above 0")
 
 
-def expected_bound(delta: float, n_trajectories: int, share_right: float, mean_wrong: float = 15.0) -> float:
+def expected_bound(delta: float, n_trajectories: int, share_right: float) -> float:
     """Return the bound averaged over how many trajectories are right, each with probability `share_right`.
 
     All weights and spreads are 1. Without a right trajectory it is 0.
@@ -133,7 +131,7 @@ def expected_bound(delta: float, n_trajectories: int, share_right: float, mean_w
     for n in range(1, n_trajectories + 1):
         weight = math.comb(n_trajectories, n) * share_right**n * (1 - share_right) ** (n_trajectories - n)
         rest = n_trajectories - n
-        total += weight * VoteBound(n, rest, n, rest, mean_wrong)(delta)
+        total += weight * VoteBound(n, rest, n, rest)(delta)
     return total
 
 
@@ -144,7 +142,6 @@ def vote_accuracy(
     n_answers: int,
     rng: np.random.Generator,
     *,
-    mean_wrong: float = 15.0,
     n_draws: int = 4000,
 ) -> float:
     """Return the share of draws in which the weighted vote is right, in the setting of theorem 2.
@@ -154,7 +151,7 @@ def vote_accuracy(
     """
     shares = [share_right, *[(1 - share_right) / n_answers] * n_answers]
     counts = rng.multinomial(n_trajectories, shares, n_draws)
-    means = np.full(1 + n_answers, mean_wrong)
+    means = np.full(1 + n_answers, _MEAN_WRONG)
     means[0] += delta
     sums = rng.normal(counts * means, np.sqrt(counts))
     return float((sums[:, 0] > sums[:, 1:].max(axis=1)).mean())

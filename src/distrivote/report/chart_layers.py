@@ -45,7 +45,7 @@ def layers_of(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
     else:
         layers = _lines(drawing, panel, frame)
     # A layer without rows would make Vega complain about its axes.
-    return [layer for layer in layers if layer.data.values] + _rules(drawing.chart)
+    return [layer for layer in layers if layer.data.values] + _rules(drawing.chart, panel)
 
 
 def _chart(rows: list[Drawn]) -> Any:
@@ -242,10 +242,12 @@ def _heatmap(drawing: Drawing, panel: Panel) -> list[Layer]:
     return layers
 
 
-def _rules(chart: Chart) -> list[Layer]:
+def _rules(chart: Chart, panel: Panel) -> list[Layer]:
     """Return vertical lines with their labels; a threshold is dashed, a cut is not."""
     layers: list[Layer] = []
-    for name, at in chart.rules:
+    for name, at, where in chart.rules:
+        if where not in (None, panel.title):
+            continue
         words = name.lower()
         dash = INK.dash if any(word in words for word in ("threshold", "tau", "τ")) else (1, 0)
         rows = [{"at": at, "n": f"{name} {spelt(at, chart.x)}"}]

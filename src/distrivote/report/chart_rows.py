@@ -17,6 +17,8 @@ from distrivote.report.series import Style, in_order, styles_of
 
 Drawn: TypeAlias = dict[str, Any]
 
+_N_TICKS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -146,7 +148,7 @@ def y_domain(chart: Chart, rows: Sequence[Row]) -> tuple[float, float]:
     return (max(low, 0.0) if min(values, default=0.0) >= 0 else low), high
 
 
-def nice(low: float, high: float, n_ticks: int = 5) -> tuple[float, float]:
+def nice(low: float, high: float) -> tuple[float, float]:
     """Return the smallest interval with round ends around the two.
 
     >>> nice(0.613, 0.787), nice(3.0, 3.0)
@@ -154,7 +156,7 @@ def nice(low: float, high: float, n_ticks: int = 5) -> tuple[float, float]:
     """
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = low - 0.5 * (abs(low) > 1 or 0.1), high + 0.5 * (abs(high) > 1 or 0.1)
-    raw = (high - low) / n_ticks
+    raw = (high - low) / _N_TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
     return round(math.floor(low / step + 1e-9) * step, 12), round(math.ceil(high / step - 1e-9) * step, 12)

@@ -44,8 +44,8 @@ class Column:
 def lines_of(columns: Sequence[Column], width: int) -> list[Text]:
     """Return the header and a line per row, none wider than the terminal."""
     shown = list(columns)
-    gap = _GAP if _total([c.natural for c in shown], _GAP) <= width else _NARROW_GAP
-    while _total([c.narrowest for c in shown], gap) > width:
+    gap = _GAP if total_width([c.natural for c in shown], _GAP) <= width else _NARROW_GAP
+    while total_width([c.narrowest for c in shown], gap) > width:
         extra = [column for column in shown if not column.must]
         if not extra:
             break
@@ -63,9 +63,9 @@ def _widths(columns: Sequence[Column], width: int, gap: int) -> list[int]:
     """Return the widths that fit, taking from the widest column first."""
     widths = [column.natural for column in columns]
     least = [column.narrowest for column in columns]
-    if _total(least, gap) > width:  # a very narrow terminal: all that is left must shrink
+    if total_width(least, gap) > width:  # a very narrow terminal: all that is left must shrink
         least = [1] * len(columns)
-    while _total(widths, gap) > width:
+    while total_width(widths, gap) > width:
         movable = [i for i, fewest in enumerate(least) if widths[i] > fewest]
         if not movable:
             break
@@ -73,7 +73,8 @@ def _widths(columns: Sequence[Column], width: int, gap: int) -> list[int]:
     return widths
 
 
-def _total(widths: Sequence[int], gap: int) -> int:
+def total_width(widths: Sequence[int], gap: int = _NARROW_GAP) -> int:
+    """Return the width of a line of columns."""
     return INDENT + sum(widths) + gap * (len(widths) - 1)
 
 
@@ -87,4 +88,11 @@ def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int
         line.append(space if column.right else "")
         line.append_text(fitted)
         line.append(space if not column.right and index < len(cells) - 1 else "")
+    return line
+
+
+def indented(text: str, width: int, style: str = "") -> Text:
+    """Return a line that stands under the columns, cut to the terminal's width."""
+    line = Text(" " * INDENT + text, style=style, no_wrap=True)
+    line.truncate(width, overflow="ellipsis")
     return line

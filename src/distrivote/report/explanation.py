@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from distrivote.report.columns import INDENT, Column, lines_of
+from distrivote.report.columns import INDENT, Column, indented, lines_of
 from distrivote.report.histogram import histogram
 from distrivote.report.palette import CHECK, CROSS, ELLIPSIS, Palette, palette
 from distrivote.report.text import shortened
@@ -40,7 +40,7 @@ def explanation(
         truth: The right answer, where it is known.
     """
     colours = palette()
-    parts: list[RenderableType] = [_line(title, width, "dim")] if title else []
+    parts: list[RenderableType] = [indented(title, width, "dim")] if title else []
     parts.append(Text())
     parts += _answer(tally, width, right, truth, colours)
     if len(tally.confidences) and not np.isnan(tally.confidences).any():
@@ -62,17 +62,11 @@ def told(tally: Tally) -> str:
     return text
 
 
-def _line(text: str, width: int, style: str = "") -> Text:
-    line = Text(" " * INDENT + text, style=style, no_wrap=True)
-    line.truncate(width, overflow="ellipsis")
-    return line
-
-
 def _answer(
     tally: Tally, width: int, right: bool | None, truth: str | None, colours: Palette
 ) -> list[RenderableType]:
     if tally.answer is None:
-        return [_line("no answer", width, "bold")]
+        return [indented("no answer", width, "bold")]
     line = Text(" " * INDENT, no_wrap=True)
     line.append(shortened(str(tally.answer), max(20, width - 30)), style="bold")
     if right is not None:
@@ -85,7 +79,7 @@ def _answer(
     if tally.method != "sc":
         too = "too" if tally.majority == tally.answer else "instead"
         beside = f" · majority voting says {shortened(str(tally.majority), 40)} {too}"
-    return [line, _line(f"{tally.share:.0%} of the score{beside}", width)]
+    return [line, indented(f"{tally.share:.0%} of the score{beside}", width)]
 
 
 def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[Text]:
@@ -124,7 +118,7 @@ def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[T
     ]
     lines = lines_of(columns, width)
     if len(ranked) > len(shown):
-        lines.append(_line(f"{ELLIPSIS}{len(ranked) - len(shown)} more", width, "dim"))
+        lines.append(indented(f"{ELLIPSIS}{len(ranked) - len(shown)} more", width, "dim"))
     return lines
 
 

@@ -21,8 +21,7 @@ from distrivote.report.cells import TIED, Shown, as_number, is_numeric, legend, 
 from distrivote.report.charts import VEGA_LITE, colours_of, least_width, legend_of, panels, subtitle, theme
 from distrivote.report.series import SOLID, Style
 from distrivote.report.settings import spelt, spoken
-from distrivote.report.terminal import count
-from distrivote.report.text import visible
+from distrivote.report.text import count, visible
 
 try:
     import vl_convert

@@ -14,21 +14,19 @@ from rich.text import Text
 
 from distrivote.evaluation.results import Column, Table
 from distrivote.report.cells import TIED, Shown, is_numeric, legend, shown_cells
-from distrivote.report.columns import INDENT, lines_of
+from distrivote.report.columns import INDENT, lines_of, total_width
 from distrivote.report.columns import Column as Printed
-from distrivote.report.terminal import count
-from distrivote.report.text import shortened
+from distrivote.report.text import count, shortened
 
-_GAP = 2
 _LONGEST_TEXT, _SHORTEST_TEXT = 40, 12
 
 
 def result_table(table: Table, width: int) -> Group:
     """Return the title, the rows, and what the marks in them mean."""
-    detail = next((d for d in (2, 1) if _width(_columns(table, d)) <= width), 0)
+    detail = next((d for d in (2, 1) if total_width([c.natural for c in _columns(table, d)]) <= width), 0)
     columns = _columns(table, detail)
     shown = len(columns)
-    while shown > 1 and _narrowest(columns[:shown]) > width:
+    while shown > 1 and total_width([c.narrowest for c in columns[:shown]]) > width:
         shown -= 1
     told = textwrap.wrap(shortened(table.title, 400), max(width - INDENT, _SHORTEST_TEXT))
     titles = [Text(" " * INDENT + line, style="bold", no_wrap=True) for line in told]
@@ -82,14 +80,6 @@ def _texts(cells: Sequence[Shown], column: Column, detail: int) -> list[Text]:
 def _padded(parts: Sequence[str]) -> list[str]:
     widest = max(map(len, parts), default=0)
     return [part.rjust(widest) for part in parts]
-
-
-def _width(columns: Sequence[Printed]) -> int:
-    return INDENT + sum(column.natural for column in columns) + _GAP * (len(columns) - 1)
-
-
-def _narrowest(columns: Sequence[Printed]) -> int:
-    return INDENT + sum(column.narrowest for column in columns) + _GAP * (len(columns) - 1)
 
 
 def _phrases(table: Table, detail: int) -> list[str]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
-from distrivote.report.columns import INDENT, Column, lines_of
+from distrivote.report.columns import INDENT, Column, indented, lines_of
 from distrivote.report.palette import CHECK, CROSS, Palette, palette
-from distrivote.report.text import shortened
+from distrivote.report.text import count, shortened
 
 NO_ANSWER = "no answer"
 
@@ -80,7 +80,7 @@ def vote_table(
     lines = lines_of(columns, width)
     if n_questions is not None and n_questions > len(rows):
         more = f"…{n_questions - len(rows):,} more questions; -o FILE or --json gives all"
-        lines.append(_line(more, width, "dim"))
+        lines.append(indented(more, width, "dim"))
     return Group(*lines)
 
 
@@ -114,26 +114,10 @@ def summary(
         line += f"  {score.n_right:,} of {score.n_known:,} right"
         interval = f" · 95% interval {low:.1f} to {high:.1f}"
         fits = INDENT + len(line) + len(interval) <= width
-        lines.append(_line(line + interval if fits else line, width))
+        lines.append(indented(line + interval if fits else line, width))
     counts = f"{count(n_questions, 'question')} · {count(n_trajectories, 'trajectory')}"
     counts += f" · {n_unanswered:,} without an answer" if n_unanswered else ""
-    return Group(*lines, _line(counts, width))
-
-
-def count(n: int, noun: str) -> str:
-    """Return the number with its noun.
-
-    >>> count(1, "trajectory"), count(1200, "trajectory")
-    ('1 trajectory', '1,200 trajectories')
-    """
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{n:,} {noun if n == 1 else plural}"
-
-
-def _line(text: str, width: int, style: str = "") -> Text:
-    line = Text(" " * INDENT + text, style=style, no_wrap=True)
-    line.truncate(width, overflow="ellipsis")
-    return line
+    return Group(*lines, indented(counts, width))
 
 
 def _text(text: str) -> Text:

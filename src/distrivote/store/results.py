@@ -204,7 +204,3 @@ class Totals:
             accuracy = self.accuracy.setdefault(name, Accuracy())
             accuracy.n_right += int((right == 1).sum())
             accuracy.n_known += int((right != UNKNOWN).sum())
-
-    @property
-    def truth_known(self) -> bool:
-        return any(accuracy.n_known for accuracy in self.accuracy.values())

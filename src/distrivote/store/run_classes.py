@@ -7,11 +7,11 @@ by any rule.
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from distrivote.answers.equivalence import Equal, Key, classify, same_answer
+from distrivote.store.run_parts import question_starts
 
 NEEDED = ("question_id", "answer", "answer_class", "correct", "ground_truth")
 
@@ -29,13 +29,10 @@ def classified(
     rows = pc.or_(todo, unsaid).to_numpy()
     if not (again or rows.any()):
         return table
-    codes = table["question_id"].combine_chunks().dictionary_encode()
-    if isinstance(codes, pa.ChunkedArray):
-        codes = codes.combine_chunks()
-    starts = np.flatnonzero(np.diff(codes.indices.to_numpy(), prepend=-1))
+    starts = question_starts(table)
     answers, truths = table["answer"].to_pylist(), table["ground_truth"].to_pylist()
     classes, correct = table["answer_class"].to_pylist(), table["correct"].to_pylist()
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(table)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         if not (again or rows[start:end].any()):
             continue
         found = classify(answers[start:end], equal=equal, key=key)

@@ -279,6 +279,21 @@ def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 
+def question_starts(table: pa.Table) -> list[int]:
+    """Return the row at which each question begins; rows of a question are neighbours.
+
+    >>> question_starts(pa.table({"question_id": ["b", "b", "a", "c", "c"]}))
+    [0, 2, 3]
+    """
+    codes = _coded_questions(table).indices.to_numpy()
+    return [int(row) for row in np.flatnonzero(np.diff(codes, prepend=-1))]
+
+
+def _coded_questions(table: pa.Table) -> pa.DictionaryArray:
+    codes = table["question_id"].combine_chunks().dictionary_encode()
+    return codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+
+
 def first_of_each(table: pa.Table) -> npt.NDArray[np.int64]:
     """Return the rows to keep, one for each sample, the first, in the order of question and sample.
 
@@ -286,9 +301,7 @@ def first_of_each(table: pa.Table) -> npt.NDArray[np.int64]:
     >>> first_of_each(pa.table({"question_id": ids, "sample": samples})).tolist()
     [1, 0, 2]
     """
-    ids = table["question_id"].combine_chunks().dictionary_encode()
-    if isinstance(ids, pa.ChunkedArray):
-        ids = ids.combine_chunks()
+    ids = _coded_questions(table)
     names = ids.dictionary.to_pylist()
     ranks = np.empty(len(names), np.int64)
     ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))

@@ -39,8 +39,6 @@ class Mixed(NamedTuple):
     weights: dict[str, dict[str, float]]
     """Of each signal, for each value of `by`; "" where there is none."""
 
-    n_rows: int
-
 
 def mixed_questions(path: str, columns: Columns) -> Mixed:
     """Read every signal that a file has and make one of them; all rows are held in memory.
@@ -80,7 +78,7 @@ def mixed_questions(path: str, columns: Columns) -> Mixed:
     parts = [
         replace(block, confidences=mixed[a:b]) for block, a, b in zip(blocks, ends, ends[1:], strict=False)
     ]
-    return Mixed(parts, weights, len(classes))
+    return Mixed(parts, weights)
 
 
 def _known(columns: Columns) -> list[str]:

@@ -43,6 +43,7 @@ SUFFIXES = {
     ".pq": "parquet",
 }
 STDIN = "-"
+_MOST_LISTED = 20
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"BZh": "bzip2"}
 
 
@@ -195,11 +196,11 @@ def is_empty(table: AnswerTable, what: str = "is empty") -> InputError:
     return InputError(f"{table.name} {what}: a vote needs at least one row of question and answer")
 
 
-def _listed(names: Sequence[str], most: int = 20) -> str:
-    shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:most]]
+def _listed(names: Sequence[str]) -> str:
+    shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:_MOST_LISTED]]
     # A line end in a name would make two lines of a sentence.
     shown = [name if name.isprintable() else repr(name)[1:-1] for name in shown]
-    return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(shown) + (f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else "")
 
 
 def _check_names(columns: Columns) -> None:

@@ -23,10 +23,10 @@ UNKNOWN = -1
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 
 
-def same_answer(one: str, other: str) -> bool:
+def same_text_or_number(one: str, other: str) -> bool:
     """Whether two answers are the same text, white space around aside, or the same number.
 
-    >>> same_answer("042", "42.0 "), same_answer("1/2", "0.5")
+    >>> same_text_or_number("042", "42.0 "), same_text_or_number("1/2", "0.5")
     (True, False)
     """
     one, other = one.strip(), other.strip()
@@ -79,6 +79,6 @@ def _by_label(truths: pa.Array, labels: pa.Array, winners: npt.NDArray[np.int64]
                 strict=True,
             )
         )
-        verdicts = {pair: same_answer(*pair) for pair in set(pairs)}
+        verdicts = {pair: same_text_or_number(*pair) for pair in set(pairs)}
         right[unequal] = [verdicts[pair] for pair in pairs]
     return right

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
+from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools, numbered_anew
 
 BLOCK = 2**17
 """Trajectories in one block. Measured: smaller ones pay for calls, larger ones for memory."""
@@ -58,16 +58,7 @@ def _block(which: IntArray, classes: IntArray, confidences: FloatArray) -> Block
     if n_classes <= max(32, classes.shape[1]):
         return Block(which, make_pools(classes, confidences, n_classes), None)
     # Tables are made per answer id, so classes of a large range are numbered anew in each pool.
-    order = np.argsort(classes, axis=1)
-    ranked = np.take_along_axis(classes, order, axis=1)
-    new = np.empty(ranked.shape, dtype=np.int64)
-    new[:, 0] = ranked[:, 0] >= 0
-    new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    numbers = np.cumsum(new, axis=1) - 1
-    ids = np.empty_like(numbers)
-    np.put_along_axis(ids, order, numbers, axis=1)
-    n_answers = int(numbers[:, -1].max()) + 1
-    names = np.full((len(classes), n_answers), -1, dtype=np.int64)
-    rows, columns = np.nonzero(new)
-    names[rows, numbers[rows, columns]] = ranked[rows, columns]
-    return Block(which, make_pools(ids, confidences, n_answers), names)
+    ids, n_answers = numbered_anew(classes)
+    names = np.full((len(classes), n_answers + 1), -1, dtype=np.int64)
+    np.put_along_axis(names, ids, classes, axis=1)  # the last column is that of no answer, -1
+    return Block(which, make_pools(ids, confidences, n_answers), names[:, :-1])

@@ -17,7 +17,13 @@ from distrivote.store.run_rows import Keep, Row
 from distrivote.store.run_writer import RunWriter
 
 
-def write_run(path: Path, ssc: SelfStepConf | None, steps: list[float], reflections: list[int]) -> str:
+def write_run(
+    path: Path,
+    ssc: SelfStepConf | None,
+    steps: list[float],
+    reflections: list[int],
+    unfinished: bool = False,
+) -> str:
     manifest = Manifest.of("replay", "tiny", "math", "sums", SamplingParams(), ssc, budget=2)
     top = np.log(np.array([[0.9, 0.0999], [0.6, 0.2]], dtype=np.float32))
     with RunWriter(path, manifest, keep=Keep(top_logprobs=True)) as writer:
@@ -32,6 +38,7 @@ def write_run(path: Path, ssc: SelfStepConf | None, steps: list[float], reflecti
                     step_ends=np.array([5 * (i + 1) for i in range(len(steps))], np.int32),
                     step_confidences=np.array(steps, np.float32),
                     reflections=np.array(reflections, np.int32),
+                    unfinished=unfinished,
                     top_logprobs=top,
                 )
             )
@@ -52,7 +59,15 @@ def test_a_trace_shows_steps_threshold_and_reflections(tmp_path: Path) -> None:
     (chart,) = result.charts
     tau = [row["confidence"] for row in chart.rows if row["series"] == "threshold of SelfStepConf"]
     assert tau == [10.0, 11.0, 11.0]
-    assert chart.rules == (("reflection", 15.0),)
+    assert [(rule.label, rule.at) for rule in chart.rules] == [("reflection", 15.0)]
+
+
+def test_a_step_that_was_cut_short_does_not_move_the_threshold(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", SelfStepConf(alpha=0.5), [10.0, 12.0, 20.0], [], unfinished=True)
+    loaded = load_pool_sets([path], reads=("traces",))
+    (result,) = evaluate(loaded.pool_sets, ["trace"], n_repeats=1).results
+    tau = [row["confidence"] for row in result.charts[0].rows if "threshold" in str(row["series"])]
+    assert tau == [10.0, 11.0, 11.0]
 
 
 def test_runs_with_different_alpha_show_the_course_of_the_threshold(tmp_path: Path) -> None:

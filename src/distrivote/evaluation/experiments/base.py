@@ -23,6 +23,9 @@ from distrivote.voting.methods import parse_method
 AVERAGE = "Avg."
 """The column of the mean over all questions of all benchmarks, as the paper calls it."""
 
+ALL_RUNS = "all runs"
+"""The row of all sets together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

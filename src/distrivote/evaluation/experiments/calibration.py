@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.evaluation.estimates import Sample, compare, estimate
-from distrivote.evaluation.experiments.base import Experiment, Findings, Setting, cells
-from distrivote.evaluation.experiments.trust_votes import METHODS, Winners, votes_of
+from distrivote.evaluation.experiments.base import ALL_RUNS, Experiment, Findings, Setting, cells
+from distrivote.evaluation.experiments.tables import budget_words
 from distrivote.evaluation.pools import Flags, Floats, PoolSet
 from distrivote.evaluation.reliability import (
     Part,
@@ -24,12 +24,12 @@ from distrivote.evaluation.reliability import (
 )
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
+from distrivote.evaluation.winners import METHODS, Winners, votes_of
 from distrivote.voting.probability import Calibration
 
 CLAIMS = {"probability": "probability", "share": "share of votes"}
 """What is said of a winner, with its words."""
 
-ALL_RUNS = "all runs"
 _PERFECT = "perfect"
 _COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.5)
 _MOST_POINTS = 200
@@ -117,13 +117,14 @@ def _make_calibration(setting: Setting, scores: Scores) -> Findings:  # noqa: AR
         Column("claimed", "Claimed", "percent", 1),
         Column("came_true", "Came true", "percent", 1),
     )
-    title = f"How far are claims about winners off? {_words(setting)}"
+    title = f"How far are claims about winners off? {budget_words(setting)}"
     table = Table("calibration", title, columns, tuple(rows))
     shown = _shown(points)
     chart = Chart(
         "reliability",
         "Does 80% mean 80%?",
-        f"Winners of auto on {shown}, {_words(setting)}; on the line, claims come true as often as they say",
+        f"Winners of auto on {shown}, {budget_words(setting)}; on the line, claims come true as often as they"
+        " say",
         "lines",
         Axis("claimed", "Claimed probability", "percent", zero=True),
         Axis("came_true", "Share that was right", "percent", zero=True),
@@ -166,10 +167,6 @@ def _domain_notes(setting: Setting) -> list[str]:
     ]
 
 
-def _words(setting: Setting) -> str:
-    return f"{setting.budget} trajectories, {setting.n_repeats} repeats"
-
-
 # Risk and coverage
 
 
@@ -198,12 +195,12 @@ def _make_risk(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
         ),
         Column("area", "Mean risk over all coverages", "number", 4),
     )
-    title = f"What does abstaining buy? Winners of auto, {_words(setting)}"
+    title = f"What does abstaining buy? Winners of auto, {budget_words(setting)}"
     shown = _shown(points)
     chart = Chart(
         "risk-coverage",
         "How right is what is still answered, if one abstains below a probability?",
-        f"Winners of auto on {shown}, {_words(setting)}",
+        f"Winners of auto on {shown}, {budget_words(setting)}",
         "lines",
         Axis("coverage", "Share of questions that are answered", "percent", zero=True),
         Axis("accuracy", "Accuracy of the answered part", "percent"),

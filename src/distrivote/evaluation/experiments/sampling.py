@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,9 +27,9 @@ from distrivote.evaluation.experiments.tables import (
     measured,
     published_value,
 )
-from distrivote.evaluation.experiments.whole import WAYS, no_ssc_note, whole_measured
+from distrivote.evaluation.experiments.whole import LENGTHS, WAYS, no_ssc_note, share_right, whole_measured
 from distrivote.evaluation.metrics import pass_at_k
-from distrivote.evaluation.pools import Floats, Ints, Pool
+from distrivote.evaluation.pools import Pool
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
@@ -95,11 +94,6 @@ def _make_passk(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
 _PASS1 = tuple(Line(way.name, OneAnswer(), way.starred, way.name, budget=1) for way in WAYS)
 
 
-def share_right(pool: Pool) -> float:
-    """Return pass@1 of a pool."""
-    return float(pool.correct.mean())
-
-
 def _make_pass1(setting: Setting, scores: Scores) -> Findings:
     """The mean is over the whole pool, the spread over repeats of one trajectory per question."""
     tables, notes = [], []
@@ -154,56 +148,23 @@ def _pass1_chart(points: Sequence[Row]) -> Chart:
 # Length
 
 
-def mean_of(column: Callable[[Pool], Ints | Floats | None]) -> Callable[[Pool], float]:
-    """Return the mean of a column over a pool's trajectories, NaN where none has a value."""
-
-    def value(pool: Pool) -> float:
-        found = column(pool)
-        there = np.empty(0) if found is None else found[~np.isnan(found)]
-        return float(there.mean()) if len(there) else float("nan")
-
-    return value
-
-
-def mean_confidence(pool: Pool) -> float:
-    """Return the mean confidence of a pool, NaN where there is none."""
-    there = np.isfinite(pool.confidence)
-    return float(pool.confidence[there].mean()) if there.any() else float("nan")
-
-
-class _Length(NamedTuple):
-    """Something that is as long as a trajectory."""
-
-    name: str
-    label: str
-    published: str
-    """What the paper calls it; "-" if it has none."""
-
-    value: Callable[[Pool], float]
-
-
-_LENGTHS = (
-    _Length("steps", "Steps", "-", mean_of(lambda pool: pool.n_steps)),
-    _Length("paragraphs", "Steps by empty lines", "steps", mean_of(lambda pool: pool.n_paragraphs)),
-    _Length("tokens", "Tokens", "tokens", mean_of(lambda pool: pool.n_tokens)),
-    _Length("confidence", "Confidence", "confidence", mean_confidence),
-    _Length("reflections", "Reflections", "-", mean_of(lambda pool: pool.n_reflections)),
-    _Length("seconds", "Seconds", "-", mean_of(lambda pool: pool.seconds)),
-)
+_PUBLISHED = {"paragraphs": "steps", "tokens": "tokens", "confidence": "confidence"}
+"""What the paper calls the lengths that it has."""
 
 
 def _make_length(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     tables, notes = [], []
     for study in setting.studies:
-        known, unknown = [], []
-        for length in _LENGTHS:
+        known: dict[str, dict[str, Measured]] = {}
+        unknown = []
+        for name, length in LENGTHS.items():
             found = {
                 way.name: row
                 for way in WAYS
                 if (row := whole_measured(setting, study, way, way.name, length.value)) is not None
             }
             if any(one.mean is not None for row in found.values() for one in row.estimates.values()):
-                known.append((length, found))
+                known[name] = found
             else:
                 unknown.append(length.label.lower())
         if known:
@@ -219,33 +180,31 @@ def _make_length(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     return Findings(tables, (), notes)
 
 
-def _length_table(
-    setting: Setting, study: Study, known: Sequence[tuple[_Length, Mapping[str, Measured]]]
-) -> Table:
+def _length_table(setting: Setting, study: Study, known: Mapping[str, Mapping[str, Measured]]) -> Table:
     """Return a row per benchmark and way of sampling, a column per length."""
     rows: list[dict[str, Cell]] = []
     several = len(study.benches) > 1
     beside = set()
     for column in columns_of(study):
         for way in WAYS:
-            if not any(way.name in found and column in found[way.name].estimates for _, found in known):
+            if not any(way.name in found and column in found[way.name].estimates for found in known.values()):
                 continue
             row: dict[str, Cell] = {"benchmark": column, "method": way.name}
-            for length, found in known:
+            for name, found in known.items():
                 measured_here = found[way.name].estimates.get(column) if way.name in found else None
-                row |= cells(length.name, measured_here)
-                paper = Paper("response_length", GREEDY, length.published, 1.0)
+                row |= cells(name, measured_here)
+                paper = Paper("response_length", GREEDY, _PUBLISHED.get(name, "-"), 1.0)
                 value = published_value(setting, study, paper, way.name, column)
-                row[f"{length.name}_paper"] = value
-                beside |= {length.name} if value is not None else set()
+                row[f"{name}_paper"] = value
+                beside |= {name} if value is not None else set()
             rows.append(row)
     columns = [Column("benchmark", "Benchmark")] if several else []
     columns.append(Column("method", "Sampling"))
-    for length, _ in known:
-        name, ends = length.name, (f"{length.name}_low", f"{length.name}_high")
-        columns.append(Column(name, length.label, "number", 2, None, *ends))
+    for name in known:
+        label = LENGTHS[name].label
+        columns.append(Column(name, label, "number", 2, None, f"{name}_low", f"{name}_high"))
         if name in beside:
-            columns.append(Column(f"{name}_paper", f"{length.label}, paper", "number", 2))
+            columns.append(Column(f"{name}_paper", f"{label}, paper", "number", 2))
     where = "" if several else f" ({columns_of(study)[0]})"
     title = f"{study.model}: means per trajectory{where}"
     return Table(slug(study.model), title, tuple(columns), tuple(rows))

@@ -31,7 +31,7 @@ from distrivote.evaluation.experiments.whole import (
 from distrivote.evaluation.metrics import accuracy, auroc, density_difference, weighted_accuracy
 from distrivote.evaluation.pooled_auroc import PooledAuroc, mean_auroc, pooled_auroc
 from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
-from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Rule, Table
 from distrivote.evaluation.scoring import Scores, has_confidence
 from distrivote.evaluation.studies import Study
 from distrivote.voting.filters import GmmFilter
@@ -203,7 +203,7 @@ def _histogram(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
         positive = gmm_positive(each)
         if (each.members & ~positive).any():
             lowest = float(each.confidence[positive].min())
-            cuts.append((f"cut, {name}" if len(joined) > 1 else "cut of two Gaussians", lowest))
+            cuts.append(Rule("cut of two Gaussians", lowest, name if len(joined) > 1 else None))
     return Chart(
         f"{slug(study.model)}-histogram",
         "How sure is the model when it is right, and when it is wrong?",

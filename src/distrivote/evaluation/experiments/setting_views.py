@@ -5,16 +5,15 @@ The paper calls them accuracy and analysis metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from distrivote.evaluation.drawn import Voting
 from distrivote.evaluation.experiments.base import Setting, slug
 from distrivote.evaluation.experiments.points import column_words, last_column
-from distrivote.evaluation.experiments.sampling import mean_confidence, mean_of, share_right
 from distrivote.evaluation.experiments.tables import budget_words
-from distrivote.evaluation.pools import Pool
+from distrivote.evaluation.experiments.whole import LENGTHS, Whole, share_right
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.studies import Study
 from distrivote.voting.methods import parse_method
@@ -22,26 +21,7 @@ from distrivote.voting.methods import parse_method
 _REFLECTED = "How often does the model think again?"
 
 
-class Whole(NamedTuple):
-    """A measure of whole pools."""
-
-    label: str
-    published: str
-    """What the paper calls it; "-" if it has none."""
-
-    value: Callable[[Pool], float]
-
-
-# The paper counts the steps of every splitter by empty lines.
-LENGTHS: Mapping[str, Whole] = {
-    "steps": Whole("Steps", "-", mean_of(lambda pool: pool.n_steps)),
-    "paragraphs": Whole("Steps by empty lines", "Steps Count", mean_of(lambda pool: pool.n_paragraphs)),
-    "tokens": Whole("Tokens", "Tokens Count", mean_of(lambda pool: pool.n_tokens)),
-    "confidence": Whole("Confidence", "Confidence", mean_confidence),
-    "reflections": Whole("Reflections", "Reflections Count", mean_of(lambda pool: pool.n_reflections)),
-    "seconds": Whole("Seconds", "-", mean_of(lambda pool: pool.seconds)),
-}
-WHOLE: Mapping[str, Whole] = {"pass1": Whole("Pass@1", "Pass@1", share_right), **LENGTHS}
+WHOLE: Mapping[str, Whole] = {"pass1": Whole("Pass@1", share_right, "Pass@1"), **LENGTHS}
 VOTES = {"WSC-GMM*": Voting(parse_method("wsc-gmm")), "DIS-GMM*": Voting(parse_method("dis-gmm"))}
 SHARES = ("pass1", *VOTES)
 

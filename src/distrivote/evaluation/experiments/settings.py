@@ -6,13 +6,11 @@ reflection text) or in two (alpha and delta), and are alike in all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from distrivote.evaluation.estimates import Estimate, Sample, estimate, whole_pool_sample
+from distrivote.evaluation.estimates import Estimate, Sample, estimate
 from distrivote.evaluation.experiments.base import Experiment, Findings, Setting, cells
 from distrivote.evaluation.experiments.points import last_column
 from distrivote.evaluation.experiments.setting_views import (
@@ -26,7 +24,7 @@ from distrivote.evaluation.experiments.setting_views import (
 from distrivote.evaluation.experiments.setting_words import order, published_word, words
 from distrivote.evaluation.experiments.steps import alpha_course
 from distrivote.evaluation.experiments.tables import Paper, near_the_best, published_value
-from distrivote.evaluation.pools import Pool, PoolSet
+from distrivote.evaluation.experiments.whole import whole_sample
 from distrivote.evaluation.results import Cell, Chart, Table
 from distrivote.evaluation.scoring import Ask, Scores
 from distrivote.evaluation.studies import Study
@@ -202,7 +200,7 @@ class Sensitivity(Compared):
 def _samples(setting: Setting, scores: Scores, sources: Mapping[str, int]) -> dict[str, list[Sample] | None]:
     """Return the samples of every measure, one per benchmark; None for votes without confidences."""
     found: dict[str, list[Sample] | None] = {
-        name: [_whole(setting.sets[source], each.value) for source in sources.values()]
+        name: [whole_sample(setting.sets[source], each.value) for source in sources.values()]
         for name, each in WHOLE.items()
     }
     for label, measure in VOTES.items():
@@ -210,11 +208,6 @@ def _samples(setting: Setting, scores: Scores, sources: Mapping[str, int]) -> di
         votes = [one["correct"] for one in asked if one is not None]
         found[label] = votes if len(votes) == len(asked) else None
     return found
-
-
-def _whole(each: PoolSet, value: Callable[[Pool], float]) -> Sample:
-    names = tuple(pool.question for pool in each.pools)
-    return whole_pool_sample(each.benchmark, names, np.array([value(pool) for pool in each.pools]))
 
 
 def _experiment(each: Sensitivity) -> Experiment:

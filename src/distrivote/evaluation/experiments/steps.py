@@ -9,12 +9,13 @@ import numpy as np
 
 from distrivote.evaluation.experiments.base import Experiment, Findings, Setting, slug
 from distrivote.evaluation.experiments.tables import Measured, line_table
-from distrivote.evaluation.experiments.whole import WAYS, sets_of, whole_measured
-from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace
-from distrivote.evaluation.results import Axis, Chart, Column, Row, Table
+from distrivote.evaluation.experiments.whole import WAYS, mean_of, sets_of, whole_measured
+from distrivote.evaluation.pools import PoolSet, Trace
+from distrivote.evaluation.results import Axis, Chart, Column, Row, Rule, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import PUBLISHED_SETTINGS, Study
-from distrivote.selfstepconf.threshold import Threshold
+from distrivote.selfstepconf import thresholds
+from distrivote.trajectory import Interventions
 
 _TOKENS, _CONFIDENCE = Axis("token", "Token", "whole"), Axis("confidence", "Confidence")
 
@@ -30,14 +31,11 @@ class Spot(NamedTuple):
         return f"trajectory {self.sample + 1} of question {self.question}"
 
 
-def threshold_course(trace: Trace, alpha: float, delta: float) -> list[float]:
-    """Return tau behind each step."""
-    threshold = Threshold(alpha, delta)
-    taus = []
-    for confidence in trace.step_confidences.tolist():
-        threshold.take(confidence)
-        taus.append(threshold.tau)
-    return taus
+def _taus(trace: Trace, each: PoolSet) -> Sequence[float]:
+    """Return the threshold behind each step of a set's trajectory."""
+    steps = (tuple(trace.step_ends.tolist()), tuple(trace.step_confidences.tolist()))
+    record = Interventions((), *steps, trace.unfinished)
+    return thresholds(record, _number(each, "alpha"), _number(each, "delta"))
 
 
 def _course(trace: Trace, values: Sequence[float], series: str) -> Iterator[Row]:
@@ -123,8 +121,7 @@ def _trace_chart(
     for way, trace in shown.items():
         rows += _course(trace, trace.step_confidences.tolist(), way)
     way, trace = list(shown.items())[-1]
-    taus = threshold_course(trace, _number(sets[way], "alpha"), _number(sets[way], "delta"))
-    rows += _course(trace, taus, f"threshold of {way}")
+    rows += _course(trace, _taus(trace, sets[way]), f"threshold of {way}")
     return Chart(
         name,
         "Where does confidence drop, and what does a reflection do?",
@@ -134,7 +131,7 @@ def _trace_chart(
         _CONFIDENCE,
         tuple(rows),
         series="series",
-        rules=tuple(("reflection", float(at)) for at in trace.reflections.tolist()),
+        rules=tuple(Rule("reflection", float(at)) for at in trace.reflections.tolist()),
     )
 
 
@@ -146,9 +143,7 @@ def alpha_course(sets: Sequence[PoolSet], model: str) -> Chart | None:
         return None
     rows: list[Row] = []
     for each, found in zip(sets, traces, strict=True):
-        alpha = _number(each, "alpha")
-        taus = threshold_course(found[spot], alpha, _number(each, "delta"))
-        rows += _course(found[spot], taus, f"alpha = {alpha:g}")
+        rows += _course(found[spot], _taus(found[spot], each), f"alpha = {_number(each, 'alpha'):g}")
     return Chart(
         f"{slug(model)}-threshold",
         "How does the threshold follow the steps?",
@@ -164,17 +159,10 @@ def alpha_course(sets: Sequence[PoolSet], model: str) -> Chart | None:
 # Probability in the top k
 
 
-def _mean(values: Floats | None) -> float:
-    there = np.empty(0) if values is None else values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else float("nan")
-
-
-def _mass(pool: Pool) -> float:
-    return _mean(pool.top_mass)
-
-
-def _mass_99(pool: Pool) -> float:
-    return _mean(pool.top_mass_99)
+_MASSES = {
+    "mean share": mean_of(lambda pool: pool.top_mass),
+    "tokens above 99%": mean_of(lambda pool: pool.top_mass_99),
+}
 
 
 def _make_top_mass(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
@@ -186,7 +174,7 @@ def _make_top_mass(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG00
                 pool.top_mass is not None for each in sets_of(setting, study, way) for pool in each.pools
             ):
                 continue
-            for label, value in (("mean share", _mass), ("tokens above 99%", _mass_99)):
+            for label, value in _MASSES.items():
                 row = whole_measured(setting, study, way, f"{way.name}, {label}", value)
                 rows += [row] if row is not None else []
         if not rows:

@@ -57,7 +57,7 @@ def published_value(
         if len(known) < N_PUBLISHED_BENCHMARKS:
             return None
     found = setting.published.find(paper.table, study.model, method, paper.setting, column, paper.metric)
-    return None if found is None else found.value / paper.scale
+    return None if found is None else found / paper.scale
 
 
 class Measured(NamedTuple):

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.evaluation.estimates import Sample, compare, estimate
-from distrivote.evaluation.experiments.base import Experiment, Findings, Setting, cells, slug
-from distrivote.evaluation.experiments.trust_votes import WHOLE_RUN, Votes, votes_of
+from distrivote.evaluation.experiments.base import ALL_RUNS, Experiment, Findings, Setting, cells, slug
 from distrivote.evaluation.pools import Flags, PoolSet
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores, has_confidence
+from distrivote.evaluation.winners import WHOLE_RUN, Votes, votes_of
 
 WAYS = {"sc": "SC", "dis-gmm": "DIS-GMM", "auto": "auto, one question", WHOLE_RUN: WHOLE_RUN}
 """What is compared, with the words of the tables."""
@@ -25,8 +25,6 @@ WAYS = {"sc": "SC", "dis-gmm": "DIS-GMM", "auto": "auto, one question", WHOLE_RU
 _BUDGETS = (16, 32, 64)
 ALL = "all"
 """The budget that is all trajectories of each question."""
-
-ALL_RUNS = "all runs"
 
 
 class Trial(NamedTuple):

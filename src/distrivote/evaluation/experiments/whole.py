@@ -5,16 +5,16 @@ What basic inference and SelfStepConf are compared by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from distrivote.evaluation.drawn import OneAnswer
-from distrivote.evaluation.estimates import whole_pool_sample
+from distrivote.evaluation.estimates import Sample, whole_pool_sample
 from distrivote.evaluation.experiments.base import AVERAGE, Line, Setting, estimates_of
 from distrivote.evaluation.experiments.tables import Measured
-from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
+from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
 from distrivote.evaluation.studies import Study
 
 
@@ -28,6 +28,54 @@ class Way(NamedTuple):
 WAYS = (Way("BasicInference", False), Way("SelfStepConf", True))
 
 
+class Whole(NamedTuple):
+    """A measure of whole pools."""
+
+    label: str
+    value: Callable[[Pool], float]
+    published: str = "-"
+    """What the paper calls it where it compares settings; "-" if it has none."""
+
+
+def share_right(pool: Pool) -> float:
+    """Return pass@1 of a pool."""
+    return float(pool.correct.mean())
+
+
+def mean_of(column: Callable[[Pool], Ints | Floats | None]) -> Callable[[Pool], float]:
+    """Return the mean of a column over a pool's trajectories, NaN where none has a value."""
+
+    def value(pool: Pool) -> float:
+        found = column(pool)
+        there = np.empty(0) if found is None else found[~np.isnan(found)]
+        return float(there.mean()) if len(there) else float("nan")
+
+    return value
+
+
+def _mean_confidence(pool: Pool) -> float:
+    there = np.isfinite(pool.confidence)
+    return float(pool.confidence[there].mean()) if there.any() else float("nan")
+
+
+# The paper counts the steps of every splitter by empty lines.
+LENGTHS: Mapping[str, Whole] = {
+    "steps": Whole("Steps", mean_of(lambda pool: pool.n_steps)),
+    "paragraphs": Whole("Steps by empty lines", mean_of(lambda pool: pool.n_paragraphs), "Steps Count"),
+    "tokens": Whole("Tokens", mean_of(lambda pool: pool.n_tokens), "Tokens Count"),
+    "confidence": Whole("Confidence", _mean_confidence, "Confidence"),
+    "reflections": Whole("Reflections", mean_of(lambda pool: pool.n_reflections), "Reflections Count"),
+    "seconds": Whole("Seconds", mean_of(lambda pool: pool.seconds)),
+}
+
+
+def whole_sample(each: PoolSet, value: Callable[[Pool], float]) -> Sample:
+    """Return a value per question of a set, NaN where it is not defined."""
+    names = tuple(pool.question for pool in each.pools)
+    values = np.array([value(pool) for pool in each.pools], dtype=np.float64)
+    return whole_pool_sample(each.benchmark, names, values)
+
+
 def whole_measured(
     setting: Setting, study: Study, way: Way, label: str, value: Callable[[Pool], float]
 ) -> Measured | None:
@@ -36,10 +84,7 @@ def whole_measured(
     for bench in study.benches:
         source = bench.which(way.starred)
         if source is not None:
-            pools = setting.sets[source].pools
-            values = np.array([value(pool) for pool in pools], dtype=np.float64)
-            names = tuple(pool.question for pool in pools)
-            samples[bench.benchmark] = [whole_pool_sample(bench.benchmark, names, values)]
+            samples[bench.benchmark] = [whole_sample(setting.sets[source], value)]
     if not samples:
         return None
     if len(samples) == len(study.benches) > 1:

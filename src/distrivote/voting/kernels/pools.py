@@ -79,6 +79,25 @@ def make_pools(answers: IntArray, confidences: FloatArray, n_answers: int) -> Po
     return Pools(answers, confidences, answered, max(n_answers, 1), exponents)
 
 
+def numbered_anew(classes: IntArray) -> tuple[IntArray, int]:
+    """Number the answers of each row from 0 in the order of their classes, -1: none; and say how many do.
+
+    Tables are as wide as the highest number: a pool may have a hundred answers, a draw from it only twenty.
+
+    >>> numbered_anew(np.array([[700, 9, -1, 700], [5, 5, 5, 5]]))
+    (array([[ 1,  0, -1,  1],
+           [ 0,  0,  0,  0]]), 2)
+    """
+    order = np.argsort(classes, axis=1)
+    ranked = np.take_along_axis(classes, order, axis=1)
+    new = np.empty(ranked.shape, dtype=np.int64)
+    new[:, :1] = ranked[:, :1] >= 0
+    new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    ids = np.empty_like(new)
+    np.put_along_axis(ids, order, np.cumsum(new, axis=1) - 1, axis=1)
+    return ids, int(ids.max(initial=-1)) + 1
+
+
 _SMALLEST_NORMAL = 2.0**-1022
 
 

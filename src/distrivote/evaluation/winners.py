@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.evaluation.drawn import Drawn, drawn
-from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
+from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
 from distrivote.evaluation.scoring import BATCH, draw_pools, has_confidence
 from distrivote.voting.kernels.evidence import Evidence, evidence_of
 from distrivote.voting.methods import parse_method
@@ -45,7 +45,6 @@ class Winners(NamedTuple):
 class _Part(NamedTuple):
     """A batch of draws: (n_pools, ...) each, the repeats of a question one after the other."""
 
-    n_questions: int
     winners: dict[str, Winners]
     pair: Evidence
     """(n_pools, 2) each: for the winners of `sc` and `dis-gmm`."""
@@ -57,7 +56,6 @@ class _Part(NamedTuple):
     """(n_pools, n_separations) 1 where a pool tells nothing of what confidences are worth."""
 
     telling: Flags
-    n_answered: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +71,6 @@ class Votes:
     trusts: tuple[Trust, ...]
     """(n_repeats,) What was learned."""
 
-    n_answered: Ints
-
     def right(self, way: str) -> Flags:
         """Return whether each winner is right, by a method's name or `WHOLE_RUN`."""
         return self.run_right if way == WHOLE_RUN else self.winners[way].right
@@ -88,9 +84,9 @@ class Votes:
 def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Votes:
     """Vote on draws of `budget` trajectories; None: once, on all that each question has."""
     n_repeats = 1 if budget is None else n_repeats
-    parts = [_part(draws, n) for n, draws in _draws(source, budget, n_repeats, seed)]
+    parts = [_part(draws) for draws in _draws(source, budget, n_repeats, seed)]
 
-    def joined(values: Sequence[Floats | Flags | Ints]) -> np.ndarray:
+    def joined(values: Sequence[Floats | Flags]) -> np.ndarray:
         whole = np.concatenate(values)
         return whole.reshape(-1, n_repeats, *whole.shape[1:])
 
@@ -110,20 +106,20 @@ def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> 
         first = np.zeros(len(rows), dtype=np.int64)
         surer = rows[trust.preference(some, first, first + 1) > EVEN]
         run_right[surer, repeat] = winners["dis-gmm"].right[surer, repeat]
-    return Votes(winners, run_right, tuple(trusts), joined([part.n_answered for part in parts]))
+    return Votes(winners, run_right, tuple(trusts))
 
 
-def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[tuple[int, Drawn]]:
-    """Yield a number of questions and their draws, as much at a time as memory should hold."""
+def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[Drawn]:
+    """Yield the draws of all questions, as much at a time as memory should hold."""
     confident = has_confidence(source)
     longest = max(pool.n_trajectories for pool in source.pools)
     at_once = max(1, BATCH // (longest if budget is None else budget * n_repeats))
     for start in range(0, len(source.pools), at_once):
         some = source.pools[start : start + at_once]
         if budget is None:
-            yield len(some), _whole(some, longest, confident)
+            yield _whole(some, longest, confident)
         else:
-            yield len(some), draw_pools(some, budget, n_repeats, seed, confident=confident)
+            yield draw_pools(some, budget, n_repeats, seed, confident=confident)
 
 
 def _whole(pools: Sequence[Pool], longest: int, confident: bool) -> Drawn:
@@ -143,7 +139,7 @@ def _whole(pools: Sequence[Pool], longest: int, confident: bool) -> Drawn:
     return drawn(classes, confidence, correct, right)
 
 
-def _part(draws: Drawn, n_questions: int) -> _Part:
+def _part(draws: Drawn) -> _Part:
     electorate = draws.electorate
     pools = electorate.pools
     evidence = evidence_of(pools)
@@ -168,4 +164,4 @@ def _part(draws: Drawn, n_questions: int) -> _Part:
     telling: Flags = np.any(evidence.precisions > 0, axis=1)
     likely = np.ones((len(each), len(SEPARATIONS)))
     likely[telling] = likelihoods(evidence)
-    return _Part(n_questions, winners, pair, both[:, 0] != both[:, 1], likely, telling, n_answered)
+    return _Part(winners, pair, both[:, 0] != both[:, 1], likely, telling)
