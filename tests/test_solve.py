@@ -13,6 +13,7 @@ from distrivote import Problem, SelfStepConf, Trajectory, asample, asolve, sampl
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.stopping import BetaRule
+from distrivote.voting.probability import Calibration
 
 
 def reply(answer: str | None, confidence: float) -> Trajectory:
@@ -53,6 +54,22 @@ def test_trajectories_can_be_watched_and_voted_on_before_all_are_there() -> None
 def test_the_order_in_which_trajectories_finish_does_not_matter() -> None:
     found = list(sample(ENGINE, "How many?", 20))
     assert solution_of("How many?", found[::-1]).tally.scores == solution_of("How many?", found).tally.scores
+
+
+def test_one_reply_without_log_probabilities_does_not_cost_the_others() -> None:
+    silent = Trajectory("It is \\boxed{35}.")
+    solution = solve(ReplayEngine([RIGHT] * 8 + [WRONG] * 8 + [silent]), "How many?", "dis-gmm", budget=17)
+    assert (solution.answer, solution.tally.method) == ("35", "sc")
+    said = "without log-probabilities of every trajectory majority voting decides, not dis-gmm"
+    assert said in solution.tally.notes
+    assert said not in solve(ENGINE, "How many?", "dis-gmm", budget=20).tally.notes
+
+
+def test_probabilities_come_from_the_calibration_that_is_given() -> None:
+    found = list(sample(ENGINE, "How many?", 20))
+    doubtful = Calibration(intercept=-3.0, evidence=0.0, share=0.0)
+    usual = solution_of("How many?", found).tally.probability
+    assert solution_of("How many?", found, calibration=doubtful).tally.probability < usual
 
 
 def test_equal_forms_of_an_answer_are_one_answer() -> None:

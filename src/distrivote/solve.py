@@ -9,7 +9,7 @@ finish, and `solution_of` its second. For asynchronous programs see `solve_async
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from distrivote.ballots import ballot_of
 from distrivote.engines.base import Engine, Progress, SamplingParams
@@ -21,13 +21,16 @@ from distrivote.stopping import Poll, StopRule, stop_rule, until_settled, withou
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Answer, Ballot, Tally
 from distrivote.voting.pipeline import Pipeline
-from distrivote.voting.vote import vote
+from distrivote.voting.probability import Calibration
+from distrivote.voting.vote import usable_method, vote
 
 MAX_BUDGET = 100_000
 """More trajectories than this for one question are taken for a slip of the finger."""
 
 SSC = SelfStepConf()
 """The paper's settings."""
+
+_WITHOUT = "without log-probabilities of every trajectory majority voting decides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +161,21 @@ def solution_of(
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
     n_asked: int | None = None,
+    calibration: Calibration | None = None,
 ) -> Solution:
-    """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these."""
+    """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these.
+
+    The majority decides, and a note says so, if a method needs confidences that some answers lack: what was
+    sampled is not to be lost.
+    """
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
     ballot = ballot_for(problem, ordered, ssc, equal, key)
+    method = usable_method(ballot, pipeline)
+    if method.name != name_of(pipeline):
+        ballot = replace(ballot, notes=(*ballot.notes, f"{_WITHOUT}, not {name_of(pipeline)}"))
     n_asked = len(ordered) if n_asked is None else n_asked
-    return Solution(problem, vote(ballot, method=pipeline), ballot, ordered, n_asked)
+    return Solution(problem, vote(ballot, method=method, calibration=calibration), ballot, ordered, n_asked)
 
 
 def ballot_for(

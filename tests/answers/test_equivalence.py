@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrivote.answers.equivalence import Classes, classify
+from distrivote.answers.equivalence import Classes, classify, same_answer
 from distrivote.answers.forms import compare, form_of, normal_form, plainly_equal
 from strategies import LAW, MANY
 
@@ -307,3 +307,15 @@ def test_a_decimal_is_its_value_however_it_is_written(value: object) -> None:
 def test_no_text_is_too_much(hostile: str) -> None:
     classes = classify([hostile, "42", hostile, "$42$"])
     assert classes.ids in ((0, 1, 0, 1), (-1, 0, -1, 0))
+
+
+def test_two_answers_are_one_by_the_same_rules() -> None:
+    assert same_answer("0.5", r"\frac12")
+    assert not same_answer("0.5", "5")
+    assert same_answer("a", "b", equal=lambda a, b: {a, b} == {"a", "b"})
+    assert same_answer("A", "a", key=str.lower)
+
+
+def test_no_answer_is_the_same_as_none() -> None:
+    assert not same_answer(" ", " ")
+    assert not same_answer("4", "")

@@ -25,7 +25,7 @@ import distrivote
 from distrivote.answers import mathverify
 from distrivote.answers.equivalence import classify
 from distrivote.answers.forms import normal_form
-from distrivote.answers.mathverify import MathVerifier, math_equal, shared_verifier
+from distrivote.answers.mathverify import MathVerifier, shared_verifier
 from distrivote.errors import DistrivoteError, MissingPackageError
 from strategies import FEW
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from distrivote.benchmarks import gsm8k, load
 from distrivote.benchmarks.rows import Row, Rows
 from distrivote.errors import InputError
 
-LOCAL = Path(__file__).parents[3] / "shared" / "data" / "benchmarks" / "gsm8k_test.jsonl"
+DATA = os.environ.get("DISTRIVOTE_DATA") or Path(__file__).parents[3] / "shared" / "data"
+LOCAL = Path(DATA) / "benchmarks" / "gsm8k_test.jsonl"
 
 
-@pytest.mark.skipif(not LOCAL.exists(), reason="gsm8k_test.jsonl is not in ../shared/data/benchmarks")
+@pytest.mark.skipif(not LOCAL.exists(), reason="gsm8k_test.jsonl is not there (see docs/benchmarks.md)")
 def test_the_local_copy_has_all_problems_with_numbers_for_answers() -> None:
     benchmark = load("gsm8k", path=LOCAL)
     assert len(benchmark) == len({problem.id for problem in benchmark}) == 1319

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from distrivote.benchmarks import load, matharena
 from distrivote.benchmarks.rows import Row, Rows
 from distrivote.errors import InputError
 
-LOCAL = Path(__file__).parents[3] / "shared" / "data" / "benchmarks"
+DATA = os.environ.get("DISTRIVOTE_DATA") or Path(__file__).parents[3] / "shared" / "data"
+LOCAL = Path(DATA) / "benchmarks"
 FILES = {
     "aime2024": "aime_2024.jsonl",
     "aime2025": "aime_2025.jsonl",
@@ -23,7 +25,7 @@ FILES = {
 def test_the_local_copy_has_thirty_problems_with_answers(name: str) -> None:
     path = LOCAL / FILES[name]
     if not path.exists():
-        pytest.skip(f"{path.name} is not in ../shared/data/benchmarks")
+        pytest.skip(f"{path.name} is not there (see docs/benchmarks.md)")
     benchmark = load(name, path=path)
     assert (benchmark.name, benchmark.source, len(benchmark)) == (name, str(path), 30)
     assert [problem.id for problem in benchmark] == [f"{name}-{n:02d}" for n in range(1, 31)]

@@ -150,6 +150,8 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
         ([*SMALL, "-o", "run", "--max-tokens-total", "0"], "max_tokens_total is 0"),
         ([*SMALL, "-o", "run", "--split", "sentence"], "unknown splitter"),
         ([*SMALL, "-o", "taken"], "holds other files"),
+        ([*SMALL, "-o", "run", "--dry-run", "--new"], "--new begins another"),
+        ([*SMALL, "-o", "run", "--template", "essay"], "unknown template"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(

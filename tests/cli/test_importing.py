@@ -87,4 +87,6 @@ def test_traces_are_exported_for_deepconf(
     assert run("export", tmp_path / "run", "-o", tmp_path / "out", "--format", "deepconf") == 0
     assert capsys.readouterr().err.endswith("3 questions\n")
     assert len(list((tmp_path / "out").iterdir())) == 3
+    assert run("export", tmp_path / "run", "-o", tmp_path / "copy", "--format", "run") == 0
+    assert run("vote", tmp_path / "copy") == 0
     assert run("export", tmp_path / "run", "-o", tmp_path / "x", "--format", "deepcon") == 2

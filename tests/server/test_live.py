@@ -148,6 +148,8 @@ def test_deepconf_takes_the_place_of_selfstepconf() -> None:
         both = httpx.post(f"{url}/api/ask", json=body)
         unknown = httpx.post(f"{url}/api/ask", json=body | {"deepconf": "lo", "ssc": None})
     assert events[0][1]["ssc"] is None
+    shown = [data for name, data in events if name == "trajectory"]
+    assert sum(each["answer"] is None for each in shown) == 8  # as in the vote at the end
     tally = events[-1][1]["tally"]
     assert (tally["n_trajectories"], tally["n_answered"]) == (24, 16)
     assert any("8 of 24 trajectories were ended for low confidence" in note for note in tally["notes"])

@@ -77,3 +77,7 @@ def test_those_over_the_limit_are_told_when_to_come_back() -> None:
             assert reply.status_code == 429
             assert int(reply.headers["retry-after"]) >= 1
             assert reply.json()["error"]["type"] == "rate_limit_error"
+        assert httpx.post(f"{url}/api/ask", json={"question": "?"}).status_code == 429
+        counted = httpx.get(f"{url}/metrics").text
+        assert 'endpoint="ask",status="429"} 1' in counted
+        assert 'endpoint="chat",status="429"} 2' in counted

@@ -13,12 +13,14 @@ import pytest
 from distrivote import Problem, SamplingParams, Trajectory
 from distrivote.errors import InputError
 from distrivote.store.export_deepconf import export_deepconf
+from distrivote.store.export_run import LEFT_OUT, export_run
 from distrivote.store.importers.registry import formats, sources
 from distrivote.store.importing import Imported, import_files
 from distrivote.store.manifest import Manifest
 from distrivote.store.run_rows import Keep, row_of
 from distrivote.store.run_writer import RunWriter
 from distrivote.store.runs import Run
+from distrivote.store.schema import SCHEMA
 
 TABLE = '{"question_id": "q", "answer": "4", "confidence": 9.5, "ground_truth": "4"}\n'
 
@@ -155,3 +157,29 @@ def test_a_run_goes_to_deepconf_and_back(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there already"):
         export_deepconf(run, tmp_path / "out")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["back", "out", "run"]
+
+
+def test_a_copy_to_give_away_votes_the_same_and_tells_no_text(tmp_path: Path) -> None:
+    run = stored(tmp_path / "run")
+    assert export_run(run, tmp_path / "out") == 8
+    copy = Run.open(tmp_path / "out")
+    kept = [name for name in SCHEMA.names if name not in LEFT_OUT]
+    assert copy.table(kept).equals(run.table(kept))
+    assert all(copy.table([name])[name].null_count == 8 for name in LEFT_OUT)
+    assert copy.manifest == run.manifest
+    content = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert b"How many?" not in content
+    with pytest.raises(InputError, match="there already"):
+        export_run(run, tmp_path / "out")
+
+
+def test_a_failed_export_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = stored(tmp_path / "run")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match="No space left"):
+        export_deepconf(run, tmp_path / "out")
+    assert [each.name for each in tmp_path.iterdir()] == ["run"]

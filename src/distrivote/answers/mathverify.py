@@ -22,13 +22,16 @@ import threading
 import time
 import weakref
 from fractions import Fraction
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
-from distrivote.answers.forms import Form, compare, form_of
+from distrivote.answers.equivalence import Key
+from distrivote.answers.forms import Form, compare, form_of, normal_form
 from distrivote.answers.mathprocess import MathProcess
 from distrivote.answers.mathworker import OUT_OF_TIME
 from distrivote.errors import MissingPackageError
+from distrivote.problem import Problem
 
 
 def math_equal() -> MathEqual:
@@ -41,6 +44,13 @@ def math_equal() -> MathEqual:
     (0, 0, 1, 1)
     """
     return shared_verifier().equal()
+
+
+def equality(problem: Problem) -> tuple[MathEqual | None, Key | None]:
+    """Return how answers to a problem are compared: as mathematics, where that is meant and can be done."""
+    if problem.template in ("math", "worked") and shared_verifier().is_installed:
+        return math_equal(), normal_form
+    return None, None
 
 
 def shared_verifier() -> MathVerifier:
@@ -68,18 +78,20 @@ class MathVerifier:
         self._changed = threading.Condition()
         self._warming = threading.Lock()
         self._is_warm = False
-        self._is_installed = False
         self._meanings: dict[str, _Meaning] = {}
         self._verdicts: dict[tuple[str, str], bool] = {}
         weakref.finalize(self, _end_all, self._workers, self._pid)
 
     def equal(self) -> MathEqual:
         """Return an `equal(a, b)` with a budget and notes of its own, for one pool of answers."""
-        if not self._is_installed:  # looking reads folders, 0.3 ms: not for every pool
-            if find_spec("math_verify") is None:
-                raise MissingPackageError("math-verify", "math", "comparing answers as mathematics")
-            self._is_installed = True
+        if not self.is_installed:
+            raise MissingPackageError("math-verify", "math", "comparing answers as mathematics")
         return MathEqual(self)
+
+    @cached_property
+    def is_installed(self) -> bool:
+        """Whether math-verify is there; looking for it reads folders, which takes 0.3 ms."""
+        return find_spec("math_verify") is not None
 
     def start(self) -> None:
         """Start a worker if there is none, without waiting until it has loaded."""

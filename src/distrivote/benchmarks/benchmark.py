@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
@@ -36,6 +36,10 @@ class Benchmark:
                     " problem its own"
                 )
             seen.add(problem.id)
+
+    def put_with(self, template: str) -> Benchmark:
+        """Return the same questions, put in another way (see `Problem.template`)."""
+        return replace(self, problems=tuple(replace(problem, template=template) for problem in self))
 
     def __len__(self) -> int:
         return len(self.problems)

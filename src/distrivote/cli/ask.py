@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -34,6 +33,7 @@ from distrivote.cli.options import (
     Ssc,
     StopWhen,
     Temperature,
+    Template,
     Thinking,
     Threads,
     TopK,
@@ -41,13 +41,11 @@ from distrivote.cli.options import (
     calibration_of,
     controller_of,
     engine_of,
+    template_of,
 )
 from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from distrivote.answers.mathverify import MathEqual
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.opening import EngineChoice
     from distrivote.problem import Problem
@@ -92,14 +90,7 @@ def ask(
     max_tokens: MaxTokens = None,
     thinking: Thinking = None,
     seed: Seed = 0,
-    template: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How to put the question: math, choice, plain, worked (two examples; for the built-in"
-            " model), or a file that holds {question}.",
-        ),
-    ] = None,
+    template: Template = None,
     slots: Slots = None,
     threads: Threads = None,
     parallel: Parallel = None,
@@ -120,8 +111,9 @@ def ask(
     """
     from distrivote.engines.base import SamplingParams
     from distrivote.report.text import visible
+    from distrivote.selfstepconf.deepconf import online_rule
     from distrivote.solve import check_budget
-    from distrivote.stopping import online_rule, stop_rule
+    from distrivote.stopping import stop_rule
     from distrivote.voting.abstaining import withheld
     from distrivote.voting.methods import parse_method
 
@@ -136,7 +128,7 @@ def ask(
         seed=seed,
         thinking=thinking,
     )
-    problem = _problem(question, template, choice.default_template)
+    problem = _problem(question, template_of(template) if template else choice.default_template)
     rule = stop_rule(stop_when, pipeline.name)
     asked = _solve(
         *(problem, choice, budget, pipeline.name, online or controller, params, rule),
@@ -172,22 +164,13 @@ class _Asked(NamedTuple):
     """Whether the user ended it early."""
 
 
-def _problem(question: str, template: str | None, usual: str) -> Problem:
-    from pathlib import Path
-
-    from distrivote.problem import TEMPLATES, Problem
+def _problem(question: str, template: str) -> Problem:
+    from distrivote.problem import Problem
 
     if question == "-":
         question = sys.stdin.read().strip()
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    if template is None:
-        template = usual
-    elif template not in TEMPLATES and Path(template).is_file():
-        text = Path(template).read_text(errors="replace")
-        if "{question}" not in text:
-            raise InputError(f"the template {template} has no {{question}} in it: put it where it belongs")
-        template = text
     return Problem(question, template=template)
 
 
@@ -203,11 +186,10 @@ def _solve(
     quiet: bool,
 ) -> _Asked:
     from distrivote.answers.extract import extractor
+    from distrivote.answers.mathverify import equality, shared_verifier
     from distrivote.cli.live import Sampling
     from distrivote.engines.opening import open_engine
     from distrivote.solve import sample, solution_of
-    from distrivote.voting.methods import parse_method
-    from distrivote.voting.vote import vote
 
     console = open_console(sys.stderr)
     say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
@@ -221,7 +203,9 @@ def _solve(
         found = find(text)
         return None if found is None else found.answer
 
-    equal, key = _equality(problem)
+    equal, key = equality(problem)
+    if equal is not None:
+        shared_verifier().start()  # it loads while the model samples
     trajectories, stopped, settled = [], False, False
     with Sampling(console, budget, answer_in) as display:
         try:
@@ -251,29 +235,20 @@ def _solve(
         print(f"settled after {len(trajectories)} of {budget} trajectories", file=sys.stderr)
     elif len(trajectories) < budget:
         print(f"voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
-    if parse_method(method).needs_confidence and not any(t.top_logprobs.size for t in trajectories):
-        print(f"note: without log-probabilities majority voting decides, not {method}", file=sys.stderr)
-        method = "sc"
-    solution = solution_of(problem, trajectories, method, controller, equal=equal, key=key, n_asked=budget)
-    tally = vote(solution.ballot, method=method, calibration=calibration)
-    solution = replace(solution, tally=tally)
-    if equal is not None:
-        for note in equal.notes:
-            print(f"note: {note}", file=sys.stderr)
+    solution = solution_of(
+        *(problem, trajectories, method, controller),
+        equal=equal,
+        key=key,
+        n_asked=budget,
+        calibration=calibration,
+    )
+    notes = list(() if equal is None else equal.notes)
+    if solution.tally.method != method and not sys.stdout.isatty():
+        # On a terminal the notes of the vote are shown with it.
+        notes.append(solution.ballot.notes[-1])
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
-
-
-def _equality(problem: Problem) -> tuple[MathEqual | None, Callable[[str], Hashable] | None]:
-    """Return how answers are compared: as mathematics, where that is asked for and can be done."""
-    from importlib.util import find_spec
-
-    from distrivote.answers.forms import normal_form
-    from distrivote.answers.mathverify import math_equal, shared_verifier
-
-    if problem.template in ("math", "worked") and find_spec("math_verify") is not None:
-        shared_verifier().start()  # it loads while the model samples
-        return math_equal(), normal_form
-    return None, None
 
 
 def _silent(_text: str) -> None:

@@ -29,12 +29,14 @@ from distrivote.cli.options import (
     Ssc,
     StopWhen,
     Temperature,
+    Template,
     Thinking,
     Threads,
     TopK,
     TopP,
     controller_of,
     engine_of,
+    template_of,
 )
 from distrivote.cli.run_display import RunDisplay
 from distrivote.cli.signals import terminated_like_interrupted
@@ -73,6 +75,7 @@ def generate(
     size: Annotated[
         int | None, typer.Option(metavar="N", help="How many questions a built-in benchmark makes.")
     ] = None,
+    template: Template = None,
     stop_when: StopWhen = None,
     ssc: Ssc = True,
     alpha: Alpha = 0.8,
@@ -134,14 +137,13 @@ def generate(
     """
     from distrivote.benchmarks import load
     from distrivote.engines.base import SamplingParams
-    from distrivote.generate import settled_questions, todo
+    from distrivote.generate import todo
     from distrivote.generate_ray import Cluster, Work
     from distrivote.solve import check_budget
     from distrivote.stopping import stop_rule
     from distrivote.store.manifest import Manifest
     from distrivote.store.run_rows import Keep
     from distrivote.store.run_writer import RunWriter
-    from distrivote.store.runs import Run
 
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)
@@ -153,9 +155,14 @@ def generate(
         thinking=thinking,
     )
     loaded = load(benchmark, limit=limit, size=size)
+    if template is not None:
+        loaded = loaded.put_with(template_of(template))
     rule = stop_rule(stop_when)
     if dry_run:
-        _plan(todo(loaded.problems, budget, _done(output)), params.max_tokens, price, as_json)
+        if new:
+            raise InputError("--dry-run says what RUN still needs and --new begins another: give one of them")
+        settled = _settled(output, rule, budget)
+        _plan(todo(loaded.problems, budget, _done(output), settled), params.max_tokens, price, as_json)
         return
     opened = _Opened(choice)
     manifest = Manifest.of(
@@ -175,8 +182,7 @@ def generate(
         with terminated_like_interrupted(), opened, RunWriter(path, manifest, keep=keep) as writer:
             for note in writer.notes:
                 print(f"note: {note}", file=sys.stderr)
-            settled = () if rule is None else settled_questions(Run.open(path), rule, budget)
-            work = todo(loaded.problems, budget, writer.done(), settled)
+            work = todo(loaded.problems, budget, writer.done(), _settled(path, rule, budget))
             if ray is None:
                 summary = _run(work, writer, opened, params, controller, rule, max_tokens_total)
             else:
@@ -275,6 +281,18 @@ def _done(path: str) -> set[tuple[str, int]]:
     from distrivote.store.runs import Run
 
     return Run.open(path).done() if Path(path).exists() else set()
+
+
+def _settled(path: str, rule: StopRule | None, budget: int) -> frozenset[str]:
+    """Return the questions of a run that need no more trajectories, though the budget has some left."""
+    from pathlib import Path
+
+    from distrivote.generate import settled_questions
+    from distrivote.store.runs import Run
+
+    if rule is None or not Path(path).exists():
+        return frozenset()
+    return settled_questions(Run.open(path), rule, budget)
 
 
 def _free_name(path: str, manifest: Manifest) -> str:

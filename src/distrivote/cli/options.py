@@ -75,6 +75,15 @@ Delta = Annotated[
     float, typer.Option(metavar="X", help="SelfStepConf: reflect below this share of the threshold.")
 ]
 Reflection = Annotated[str, typer.Option(metavar="TEXT", help="SelfStepConf: the text to inject.")]
+Template = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="How to put a question: math, choice, plain, worked (two examples; for the built-in model), or"
+        " a file that holds {question}.",
+        show_default=False,
+    ),
+]
 Split = Annotated[
     str,
     typer.Option(metavar="NAME", help="Where steps end: paragraph, line, exact, window:N, entropy."),
@@ -208,3 +217,18 @@ def engine_of(
         if value is not None:
             given[argument] = value
     return EngineChoice.of(engine, model, base_urls or (), api_key, given)
+
+
+def template_of(given: str) -> str:
+    """Return the template that was asked for: its name, or the text of its file."""
+    from pathlib import Path
+
+    from distrivote.errors import InputError
+    from distrivote.problem import TEMPLATES
+
+    if given in TEMPLATES or not Path(given).is_file():
+        return given
+    text = Path(given).read_text(errors="replace")
+    if "{question}" not in text:
+        raise InputError(f"the template {given} has no {{question}} in it: put it where it belongs")
+    return text

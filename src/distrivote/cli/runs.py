@@ -110,14 +110,19 @@ def export(
             "--output",
             "-o",
             metavar="FILE",
-            help="A table: .jsonl, .csv, .tsv or .parquet; a new folder for deepconf.",
+            help="A table: .jsonl, .csv, .tsv or .parquet; a new folder for deepconf and run.",
         ),
     ],
     file_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="table, or deepconf for its traces as JSON.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="table; deepconf for its traces as JSON; run for a copy without questions and texts.",
+        ),
     ] = "table",
 ) -> None:
-    """Write the answers and confidences of a run as one plain table, or its traces for DeepConf's tools."""
+    """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
     from distrivote.store.runs import Run
     from distrivote.store.writing import check_output, writing
 
@@ -126,8 +131,13 @@ def export(
 
         print(f"{output}: {export_deepconf(Run.open(run), output):,} questions", file=sys.stderr)
         return
+    if file_format == "run":
+        from distrivote.store.export_run import export_run
+
+        print(f"{output}: {export_run(Run.open(run), output):,} trajectories", file=sys.stderr)
+        return
     if file_format != "table":
-        raise UnknownNameError("format", file_format, ("table", "deepconf"))
+        raise UnknownNameError("format", file_format, ("table", "deepconf", "run"))
     check_output(output, run)
     columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "correct", "n_tokens"]
     table = Run.open(run).table(columns)

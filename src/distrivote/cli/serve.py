@@ -14,7 +14,6 @@ from distrivote.cli.options import (
     EngineName,
     MaxTokens,
     Method,
-    MinProbability,
     Model,
     Option,
     Parallel,
@@ -67,7 +66,14 @@ def serve(
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
     ] = 16,
     method: Method = "dis-gmm",
-    min_probability: MinProbability = 0.0,
+    min_probability: Annotated[
+        float,
+        typer.Option(
+            metavar="P",
+            help="Withhold an answer that is less probable than this (0 to 1); the server's default, a"
+            " request may say another.",
+        ),
+    ] = 0.0,
     calibration: CalibrationFile = None,
     max_tokens: MaxTokens = None,
     template: Annotated[
@@ -130,7 +136,7 @@ def _settings(
         from distrivote.store.runs import Run
 
         Run.open(run)
-    usual = max_tokens or choice.default_max_tokens
+    usual = choice.default_max_tokens if max_tokens is None else max_tokens
     return Settings(
         api_key=api_key,
         budget=min(32, max_budget) if budget is None else budget,

@@ -138,12 +138,11 @@ def _write(
     pools: PoolSet, preset: Preset, target: Path, n_trajectories: int, seed: int, progress: ProgressBar
 ) -> None:
     """Store the pools as a run, which gets its name when it is whole."""
-    import secrets
-    import shutil
     from dataclasses import asdict
 
     from distrivote.store.manifest import Manifest
     from distrivote.store.run_writer import RunWriter
+    from distrivote.store.writing import new_folder
 
     manifest = Manifest(
         engine="simulate",
@@ -155,18 +154,9 @@ def _write(
         limit=len(pools.pools),
         seed=seed,
     )
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with RunWriter(beside, manifest, max_rows=8192, max_wait=None) as writer:
-            for row in _rows(pools, progress):
-                writer.add(row)
-        beside.rename(target)
-    except OSError as error:
-        raise InputError(
-            f"can't write {target} ({error.strerror or error}): check the folder and its space"
-        ) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    with new_folder(target) as beside, RunWriter(beside, manifest, max_rows=8192, max_wait=None) as writer:
+        for row in _rows(pools, progress):
+            writer.add(row)
 
 
 def _rows(pools: PoolSet, progress: ProgressBar) -> Iterator[Row]:

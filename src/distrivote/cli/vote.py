@@ -213,8 +213,7 @@ def explain_question(
 
     from distrivote.report.explanation import explanation, told
     from distrivote.report.printouts import JsonPrintout, tally_json
-    from distrivote.report.terminal import count
-    from distrivote.report.text import shortened
+    from distrivote.report.text import count, shortened
     from distrivote.store.lookup import ballot_of, find_question
     from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.store.results import Bar, Totals, hold_elections

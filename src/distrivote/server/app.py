@@ -239,7 +239,7 @@ def _add_run(app: FastAPI, house: House) -> None:
     @app.get("/api/run/questions/{question_id:path}", response_class=Response)
     def run_question(question_id: str, method: str = usual) -> Response:
         """Return the vote on one question of the stored run."""
-        return json_reply(question_json(run(), question_id, method))
+        return json_reply(question_json(run(), question_id, method, house.settings.calibration))
 
 
 def _add_house_keeping(app: FastAPI, service: Service) -> None:

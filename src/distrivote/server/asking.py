@@ -9,29 +9,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from functools import cache
-from importlib.util import find_spec
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
-from distrivote.answers.forms import normal_form
-from distrivote.answers.mathverify import MathEqual, math_equal
+from distrivote.answers.mathverify import equality
 from distrivote.engines.base import Engine, Progress
 from distrivote.errors import EngineError
-from distrivote.problem import Problem
 from distrivote.selfstepconf import DeepConfOnline
 from distrivote.server.errors import NoAnswerError
 from distrivote.server.gate import Lane
 from distrivote.server.questions import Question
-from distrivote.solve import Solution, ballot_for
+from distrivote.solve import Solution, solution_of
 from distrivote.solve_async import asample
 from distrivote.trajectory import Trajectory
 from distrivote.voting.abstaining import withheld
-from distrivote.voting.pipeline import Pipeline
-from distrivote.voting.vote import vote
 
 TICK = 0.2
 """Seconds between two looks at the progress."""
@@ -179,8 +171,13 @@ class _Sampling:
     def outcome(self) -> Outcome:
         """Vote on what there is; NoAnswerError if that is nothing."""
         question, seconds = self._question, time.monotonic() - self._begun
-        decided = decide(question, self._trajectories)
-        solution = decided.solution
+        solution = solution_of(
+            *(question.problem, self._trajectories, question.pipeline, question.controller),
+            equal=self._equal,
+            key=self._key,
+            n_asked=question.budget,
+            calibration=question.calibration,
+        )
         n, budget = len(solution.trajectories), question.budget
         if solution.answer is None:
             raise NoAnswerError(
@@ -199,39 +196,5 @@ class _Sampling:
         n_tokens = max(self._progress.n_tokens, solution.n_tokens)
         if question.memory is not None and not isinstance(question.controller, DeepConfOnline):
             question.memory.learn(self._engine.model, solution.ballot)
-        return Outcome(
-            *(solution, n_tokens, n_saved, seconds, stopped, decided.notes), question.min_probability
-        )
-
-
-class Decided(NamedTuple):
-    solution: Solution
-    notes: tuple[str, ...]
-
-
-def decide(question: Question, trajectories: Sequence[Trajectory]) -> Decided:
-    """Vote on trajectories; by majority, with a note, where a method lacks the confidences that it needs."""
-    equal, key = equality(question.problem)
-    ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
-    ballot = ballot_for(question.problem, ordered, question.controller, equal, key)
-    notes = () if equal is None else equal.notes
-    method: Pipeline | str = question.pipeline
-    lacking = (ballot.classes >= 0) & np.isnan(ballot.confidences)
-    if question.pipeline.needs_confidence and lacking.any():
-        without = "without log-probabilities of every trajectory majority voting decides, not"
-        method, notes = "sc", (*notes, f"{without} {question.pipeline.name}")
-    tally = vote(ballot, method=method, calibration=question.calibration)
-    return Decided(Solution(question.problem, tally, ballot, ordered, question.budget), notes)
-
-
-def equality(problem: Problem) -> tuple[MathEqual | None, Callable[[str], Hashable] | None]:
-    """Return how answers are compared: as mathematics, where that is asked for and can be done."""
-    if problem.template in ("math", "worked") and _knows_mathematics():
-        return math_equal(), normal_form
-    return None, None
-
-
-@cache
-def _knows_mathematics() -> bool:
-    # Looking for a package reads folders: 0.3 ms, a few times a request.
-    return find_spec("math_verify") is not None
+        notes = () if self._equal is None else self._equal.notes
+        return Outcome(*(solution, n_tokens, n_saved, seconds, stopped, notes), question.min_probability)

@@ -6,30 +6,29 @@ docs/server-events.md has the JSON of every event.
 from __future__ import annotations
 
 import asyncio
-import math
 import secrets
 import time
 from collections.abc import AsyncGenerator
-from contextlib import ExitStack, aclosing
+from contextlib import aclosing
 from typing import Any
 
 import numpy as np
 
 from distrivote.answers.equivalence import classify
-from distrivote.ballots import ballot_of
+from distrivote.answers.mathverify import equality
 from distrivote.errors import DistrivoteError
 from distrivote.selfstepconf import SelfStepConf
-from distrivote.server.asking import Begun, Moved, Outcome, Queued, ask, equality
+from distrivote.server.asking import Begun, Moved, Outcome, Queued, ask
 from distrivote.server.errors import failure_of
 from distrivote.server.questions import Question, question_of_page
-from distrivote.server.replies import GONE, Service
+from distrivote.server.replies import GONE, Service, held_gate
 from distrivote.server.schemas import AskRequest
 from distrivote.server.shapes import trajectory_json, vote_json
 from distrivote.server.streaming import EventStream, event
-from distrivote.splitting import DelimiterSplitter
+from distrivote.solve import ballot_for
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
-from distrivote.voting.vote import vote
+from distrivote.voting.vote import usable_method, vote
 
 _BETWEEN_TALLIES = 0.25
 """Seconds."""
@@ -38,8 +37,7 @@ _BETWEEN_TALLIES = 0.25
 def answer_page(service: Service, body: AskRequest) -> EventStream:
     """Answer the page's question with events."""
     question = question_of_page(body, service.house)
-    held = ExitStack()
-    held.enter_context(service.gate.inside())
+    held = held_gate(service, "ask")
     return EventStream(_events(service, question), held)
 
 
@@ -99,15 +97,13 @@ class _Pool:
     def add(self, trajectory: Trajectory) -> dict[str, Any]:
         """Measure a trajectory, and return it as the page shows it."""
         question = self._question
-        controller = question.ssc
-        split = DelimiterSplitter() if controller is None else controller.split
-        ballot = ballot_of([trajectory], extract=question.problem.extractor, split=split)
+        ballot = ballot_for(question.problem, [trajectory], question.controller)
         answer = str(ballot.labels[0]) if ballot.labels else None
         confidence = float(ballot.confidences[0])
         self._indices.append(trajectory.index)
         self._answers.append(answer)
         self._confidences.append(confidence)
-        return trajectory_json(trajectory, answer, confidence, controller)
+        return trajectory_json(trajectory, answer, confidence, question.ssc)
 
     def tally(self) -> dict[str, Any]:
         """Vote on the trajectories so far."""
@@ -115,13 +111,9 @@ class _Pool:
         order = np.argsort(self._indices).tolist()
         answers = classify([self._answers[at] for at in order], equal=equal, key=key).answers
         ballot = Ballot.of(answers, [self._confidences[at] for at in order])
-        lacking = any(
-            answer is not None and math.isnan(confidence)
-            for answer, confidence in zip(self._answers, self._confidences, strict=True)
-        )
         question = self._question
-        lost = lacking and question.pipeline.needs_confidence
-        tally = vote(ballot, method="sc" if lost else question.pipeline, calibration=question.calibration)
+        method = usable_method(ballot, question.pipeline)
+        tally = vote(ballot, method=method, calibration=question.calibration)
         return vote_json(tally, ballot, [self._indices[at] for at in order])
 
 

@@ -15,12 +15,13 @@ from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.problem import Message, Problem
 from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
+from distrivote.selfstepconf.deepconf import online_rule
 from distrivote.server.errors import UnknownModelError
 from distrivote.server.memory import Memory
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
-from distrivote.stopping import StopRule, online_rule, stop_rule
+from distrivote.stopping import StopRule, stop_rule
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration

@@ -96,13 +96,19 @@ async def _outcome(service: Service, question: Question) -> Outcome:
 
 def stream(service: Service, question: Question, shape: Shape, include_usage: bool) -> EventStream:
     """Answer a request in chunks."""
+    held = held_gate(service, shape.endpoint)
+    return EventStream(_chunks(service, question, shape, include_usage), held)
+
+
+def held_gate(service: Service, endpoint: str) -> ExitStack:
+    """Enter the gate for as long as the stack is open; one who is sent away is counted too."""
     held = ExitStack()
     try:
         held.enter_context(service.gate.inside())
     except DistrivoteError as error:
-        service.metrics.answered(shape.endpoint, failure_of(error).status)
+        service.metrics.answered(endpoint, failure_of(error).status)
         raise
-    return EventStream(_chunks(service, question, shape, include_usage), held)
+    return held
 
 
 async def _chunks(

@@ -26,6 +26,7 @@ from distrivote.store.tables import Columns, open_table
 from distrivote.trajectory import Insertion, Interventions
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.methods import parse_method
+from distrivote.voting.probability import Calibration
 from distrivote.voting.vote import vote
 
 _SHOWN = 300
@@ -122,7 +123,9 @@ def _rows(results: Results, method: str, facts: dict[str, dict[str, Any]]) -> li
     return rows
 
 
-def question_json(path: Path, question_id: str, method: str) -> dict[str, Any]:
+def question_json(
+    path: Path, question_id: str, method: str, calibration: Calibration | None = None
+) -> dict[str, Any]:
     """Return the vote on one question, and its trajectories without their texts."""
     pipeline = parse_method(method)
     run = Run.open(path)
@@ -135,7 +138,7 @@ def question_json(path: Path, question_id: str, method: str) -> dict[str, Any]:
         labels.setdefault(row["answer_class"], row["answer"])
     answers = [labels[row["answer_class"]] if row["answer_class"] >= 0 else None for row in rows]
     ballot = Ballot.of(answers, [row["confidence"] for row in rows])
-    tally = vote(ballot, method=pipeline)
+    tally = vote(ballot, method=pipeline, calibration=calibration)
     controller = _controller(run.manifest)
     best = max(
         (at for at, answer in enumerate(answers) if answer is not None and answer == tally.answer),

@@ -7,16 +7,14 @@ stored in a run and so not written. `confidence` is ours: what the trajectory is
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from distrivote.errors import InputError
 from distrivote.store.runs import Run
+from distrivote.store.writing import new_folder
 
 _COLUMNS = (
     "question_id", "sample", "answer", "correct", "ground_truth", "confidence", "confidence_lowest_group",
@@ -26,20 +24,12 @@ _COLUMNS = (
 
 def export_deepconf(run: Run, folder: str | Path) -> int:
     """Write every question of a run into a new folder and return how many there are."""
-    target = Path(folder)
-    if target.exists():
-        raise InputError(f"{folder} is there already: name a new folder")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        beside.mkdir(parents=True)
-        questions = run.questions()
+    questions = run.questions()
+    with new_folder(Path(folder)) as beside:
         for number, question in enumerate(questions):
             document = json.dumps(_document(run.table(_COLUMNS, question.id)), ensure_ascii=False)
             name = f"deepthink_offline_qid{_safe(question.id)}_rid{number}.json"
             (beside / name).write_text(document, encoding="utf-8")
-        os.rename(beside, target)
-    except OSError as error:
-        raise InputError(f"can't write to {folder} ({error.strerror or error}): check the path") from error
     return len(questions)
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import secrets
-import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from distrivote.store.importers.registry import Source
 from distrivote.store.manifest import Manifest
 from distrivote.store.run_rows import Keep, Row
 from distrivote.store.run_writer import RunWriter
+from distrivote.store.writing import new_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,7 @@ def import_files(
         truths: The right answer of each question, where the files do not say it.
         watch: Called with the bytes read and the trajectories so far.
     """
-    target = Path(run)
-    if target.exists():
-        raise InputError(f"{run} is there already: name a new folder for the run")
     find_question = _finder(question_pattern)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     gathered = _Gathered(truths or {})
     kinds = Counter(source.format.name for source in files)
     manifest = Manifest(
@@ -94,7 +89,7 @@ def import_files(
         sampling={},
         budget=0,
     )
-    try:
+    with new_folder(Path(run)) as beside:
         with RunWriter(beside, manifest, keep=keep, max_wait=None) as writer:
             n_bytes = 0
             for path, kind in files:
@@ -107,13 +102,6 @@ def import_files(
             raise InputError(f"{files[0].path} holds no trajectory: nothing was imported")
         manifest = dataclasses.replace(manifest, budget=max(gathered.samples.values()))
         manifest.save(beside)
-        beside.rename(target)
-    except OSError as error:
-        raise InputError(
-            f"can't import into {run} ({error.strerror or error}): check the folder and its space"
-        ) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return gathered.summary(kinds)
 
 

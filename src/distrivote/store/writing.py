@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,6 +15,24 @@ import pyarrow as pa
 
 from distrivote.errors import InputError
 from distrivote.store.result_tables import json_lines, tab_header, tab_lines
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give a folder to fill, which becomes `target` at the end; nothing is left of it if that fails."""
+    if target.exists():
+        raise InputError(f"{target} is there already: name a new folder")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        beside.rename(target)
+    except OSError as error:
+        raise InputError(
+            f"can't write to {target} ({error.strerror or error}): check the folder and its space"
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 class Writer(Protocol):

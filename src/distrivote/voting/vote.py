@@ -54,6 +54,13 @@ def vote(
     return tally_of(ballot, pools, pipeline, calibration or Calibration())
 
 
+def usable_method(ballot: Ballot, method: str | Pipeline) -> Pipeline:
+    """Return the method, or majority where an answer lacks the confidence that the method needs."""
+    pipeline = _pipeline(method)
+    lacking = (ballot.classes >= 0) & np.isnan(ballot.confidences)
+    return parse_method("sc") if pipeline.needs_confidence and lacking.any() else pipeline
+
+
 def vote_batch(
     classes: npt.ArrayLike | Sequence[npt.ArrayLike],
     confidences: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
