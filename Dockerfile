@@ -12,8 +12,10 @@ RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheel .
 
 FROM python:3.11-slim AS server
 RUN useradd --create-home --uid 10001 distrivote
+COPY requirements/run.txt /requirements.txt
+RUN pip install --no-cache-dir --require-hashes -r /requirements.txt
 COPY --from=wheel /wheel /wheel
-RUN pip install --no-cache-dir "$(ls /wheel/distrivote-*.whl)[server]" && rm -r /wheel
+RUN pip install --no-cache-dir --no-deps /wheel/distrivote-*.whl && rm -r /wheel
 USER distrivote
 WORKDIR /home/distrivote
 EXPOSE 8765

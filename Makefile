@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo test test-model test-integrations test-vllm test-browser docs soak audit check bench lock clean
+.PHONY: demo help test test-model test-integrations test-vllm test-browser docs soak audit check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +10,10 @@ MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 demo: $(VENV)/run  ## a real model on this machine is asked 32 times, and a vote decides
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
 
-test: check  ## what CI runs: the checks and all fast tests
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
+
+test: check  ## the checks and all fast tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
 
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
@@ -25,8 +28,9 @@ test-vllm: build/vllm/ready  ## vLLM on the processor and transformers, in a pla
 		build/vllm/bin/python -m pytest -m vllm tests/engines; fi
 
 test-browser: $(VENV)/dev  ## the pages in a real browser
-	@command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || \
-		echo "SKIPPED where Chromium is missing: apt-get install chromium"
+	@if [ -n "$$CHROMIUM" ] || command -v chromium chromium-browser >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1; then :; \
+	else echo "SKIPPED for want of Chromium: sudo apt-get install chromium, or name one in CHROMIUM"; fi
 	$(BIN)/python -m pytest -m browser tests/browser
 
 docs: build/docs/ready  ## the documentation as a site, strict and offline, in build/site
@@ -115,5 +119,5 @@ build/vllm/ready: requirements/vllm.in pyproject.toml
 		mkdir -p build/models && OMP_NUM_THREADS=1 build/vllm/bin/python bench/smollm2.py build/models/smollm2; fi
 	@touch $@
 
-clean:
+clean:  ## remove everything that make has set up or built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

@@ -1,12 +1,12 @@
 """Does `auto` keep the gain of confidence and never pay for it? All numbers that it must show, in one table.
 
-    python bench/trust.py [--data ../shared/data] [--questions 200] [--repeats 64] [--run DIR ...] [--json]
+    python bench/trust.py [--data build/data] [--questions 200] [--repeats 64] [--run DIR ...] [--json]
 
-BoInf (11 models on AIME 2024, confidence is 1000 / length) and the BRUMO sample are read from --data, where
-they are; the simulated presets of the paper's models are drawn here, as they are and with a confidence that
-says nothing (AUROC 0.5) or misleads (0.4). --run adds runs of your own. Single votes see one question alone;
-beside them stand the same votes with the trust learned over the whole run. `distrivote evaluate --experiment
-trust` shows the same for any run.
+BoInf (11 models on AIME 2024, confidence is 1000 / length) and the BRUMO sample are read from --data, if
+they are there (docs/trust.md says where they come from); the simulated presets of the paper's models are
+drawn here, as they are and with a confidence that says nothing (AUROC 0.5) or misleads (0.4). --run adds
+runs of your own. Single votes see one question alone; beside them stand the same votes with the trust
+learned over the whole run. `distrivote evaluate --experiment trust` shows the same for any run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 
 from distrivote.evaluation.calibrating import Rows, held_out, rows_of
 from distrivote.evaluation.experiments.trust import Trial, trial_rows
-from distrivote.evaluation.experiments.trust_votes import WHOLE_RUN, Votes, votes_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.presets import Preset, presets
 from distrivote.evaluation.reliability import brier_score, calibration_error
 from distrivote.evaluation.simulate import Simulation, draw, simulate, with_auroc
+from distrivote.evaluation.winners import WHOLE_RUN, Votes, votes_of
 from distrivote.store.tables import Columns
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import parse_method
@@ -36,7 +36,7 @@ from distrivote.voting.probability import Calibration
 from distrivote.voting.signals import combine
 from distrivote.voting.vote import vote, vote_batch
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[1] / "build" / "data"
 SIZE = 128
 """Trajectories of a simulated question."""
 
@@ -308,7 +308,7 @@ def lines_of(options: argparse.Namespace) -> Iterator[Line]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of BoInf and BRUMO")
     parser.add_argument("--questions", type=int, default=200, help="of each preset")
     parser.add_argument("--repeats", type=int, default=64)
     parser.add_argument("--run", action="append", help="a run of your own; repeat for several")

@@ -119,7 +119,7 @@ def plugin_section(model: Path, n_tokens: int, repeats: int) -> dict[str, Any]:
             name: round(100 * statistics.median(values), 4) for name, values in shares.items()
         },
         "step_cpu_milliseconds": {name: round(statistics.median(v), 1) for name, v in steps.items()},
-        "targets": {"all": 2.0, "none": 1.0},
+        "expected_at_most": {"all": 2.0, "none": 1.0},
     }
 
 
@@ -155,8 +155,8 @@ def controller_section(model: Path, n_tokens: int, repeats: int) -> dict[str, An
         "rows": N,
         "tokens": length,
         "microseconds_per_token_and_request": best,
-        "targets": {"microseconds_per_token_and_request": 20.0, "last_over_first": "about 1"},
         "last_over_first": round(best[f"last {part}"] / best[f"first {part}"], 3),
+        "expected_at_most": {"microseconds_per_token_and_request": 20.0},
     }
 
 

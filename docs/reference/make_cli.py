@@ -20,8 +20,8 @@ _INTRODUCTION = """\
 
 Made from `distrivote --help` by `python docs/reference/make_cli.py`. Results go to standard output,
 everything else to standard error; in a pipe, tables are tab-separated lines, and most commands take
-`--json`. The exit code is 0 for done, 2 for input that can't be used, and 1 for the rest.
-`distrivote --install-completion` teaches your shell to complete.
+`--json`. The exit code is 0 for done, 2 for input that can't be used, 3 for a withheld answer, 130
+for Ctrl-C, and 1 for the rest. `distrivote --install-completion` teaches your shell to complete.
 """
 
 
