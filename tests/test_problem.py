@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from distrivote.errors import UnknownNameError
-from distrivote.problem import Problem
+from distrivote.problem import Message, Problem, plain_prompt
 
 
 def test_a_question_is_put_as_the_paper_puts_it() -> None:
@@ -33,3 +33,9 @@ def test_a_template_of_ones_own_holds_the_question() -> None:
 def test_an_unknown_template_is_named() -> None:
     with pytest.raises(UnknownNameError, match=r"maths.*math"):
         Problem("Q?", template="maths")
+
+
+def test_a_conversation_for_a_model_without_turns_is_its_contents_between_empty_lines() -> None:
+    turns = [Message("user", "2 + 2?"), Message("assistant", "4"), Message("user", "3 + 3?")]
+    assert plain_prompt(turns) == "2 + 2?\n\n4\n\n3 + 3?\n\n"
+    assert plain_prompt([]) == ""

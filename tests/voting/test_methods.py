@@ -153,6 +153,31 @@ def test_parameter_that_cannot_be_is_an_error(name):
         parse_method(name)
 
 
+@pytest.mark.parametrize(
+    ("last", "beyond"),
+    [
+        ("hier:1", "hier:0"),
+        ("hier:10000", "hier:10001"),
+        ("borda:0", "borda:-0.01"),
+        ("borda:10", "borda:10.01"),
+        ("mob:0.01", "mob:0"),
+        ("mob:0.99", "mob:1"),
+        ("wsc-top:1", "wsc-top:1.01"),
+        ("wsc-top1", "wsc-top0"),
+        ("wsc-top100", "wsc-top101"),
+    ],
+)
+def test_a_parameter_may_be_as_large_or_small_as_is_said_and_no_more(last, beyond):
+    assert parse_method(parse_method(last).name) == parse_method(last)
+    with pytest.raises(InputError, match="out of range"):
+        parse_method(beyond)
+
+
 def test_unknown_parameter_lists_those_there_are():
     with pytest.raises(UnknownNameError, match="intervals"):
         parse_method("dis-gmm:interval=5")
+
+
+def test_a_share_that_is_said_twice_is_an_error():
+    with pytest.raises(InputError, match="says twice how many to keep"):
+        parse_method("wsc-top50:0.5")

@@ -22,9 +22,9 @@ def one(counts, gaps, precisions) -> Evidence:
     return Evidence(*(np.array([values], dtype=np.float64) for values in (counts, gaps, precisions)))
 
 
-def rows(n: int, weights: tuple[float, float, float], seed: int = 0):
+def rows(n: int, weights: tuple[float, float, float], seed: int = 0, scale: float = 1.0):
     rng = np.random.default_rng(seed)
-    values = rng.normal(0, 2, (n, 2))
+    values = scale * rng.normal(0, 2, (n, 2))
     z = weights[0] + values @ np.array(weights[1:])
     return values, rng.random(n) < 1 / (1 + np.exp(-z))
 
@@ -63,8 +63,16 @@ def test_more_votes_and_surer_ones_make_an_answer_more_probable():
     assert calibration.of(one([5, 5], [1.5, -1.5], [0.5, 0.5]), Trust())[0, 0] > base
 
 
-def test_fit_is_that_of_scikit_learn():
-    values, right = rows(2000, (-0.5, 1.0, 0.4))
+@pytest.mark.parametrize(
+    ("weights", "scale"),
+    [
+        ((-0.5, 1.0, 0.4), 1.0),
+        ((5.0, 0.6, 0.3), 1.0),  # nearly all are right
+        ((0.0, 60.0, 40.0), 0.05),  # small features, large weights
+    ],
+)
+def test_fit_is_that_of_scikit_learn(weights, scale):
+    values, right = rows(2000, weights, scale=scale)
     found = fitted(values, right)
     other = LogisticRegression(C=1 / (1e-3 * 2000), tol=1e-10, max_iter=1000).fit(values, right)
     assert (found.intercept, found.evidence, found.share) == pytest.approx(
@@ -94,6 +102,58 @@ def test_perfectly_separable_questions_give_a_finite_fit():
 def test_too_few_or_one_sided_questions_are_refused(right):
     with pytest.raises(InputError, match="calibration needs"):
         fitted(np.zeros((len(right), 2)), right)
+
+
+def test_shipped_calibration_by_hand():
+    # Nobody is surer and both have a vote: q is 1/2, and what is left is the intercept.
+    (even,) = Calibration().of(one([1, 1], [0, 0], [0, 0]), Trust())
+    assert even == pytest.approx([1 / (1 + math.exp(0.56))] * 2)
+    # All agree: q is 1, held at 1 - 1e-4.
+    (sole,) = Calibration().of(one([9, 0], [0, 0], [0, 0]), Trust())
+    assert sole == pytest.approx([1 / (1 + math.exp(0.56 - 1.131 * math.log(0.9999 / 0.0001))), 0])
+
+
+def test_probabilities_that_add_up_to_more_than_1_are_brought_down_to_it():
+    # Each of four by itself: 1 / (1 + exp(-2 - logit(1/4))), about 0.71.
+    found = Calibration(intercept=2.0, evidence=1.0).of(one([2] * 4, [0] * 4, [0] * 4), Trust())
+    assert found[0] == pytest.approx([0.25] * 4)
+    # 1 / (1 + exp(-1)) each, 1.46 together.
+    found = Calibration(intercept=1.0, evidence=1.0).of(one([2, 2], [0, 0], [0, 0]), Trust())
+    assert found[0] == pytest.approx([0.5, 0.5])
+    # 0.38 each are left as they are.
+    found = Calibration(intercept=-0.5, evidence=1.0).of(one([2, 2], [0, 0], [0, 0]), Trust())
+    assert found[0] == pytest.approx([1 / (1 + math.exp(0.5))] * 2)
+    # 1/2 and 1/2 as well.
+    found = Calibration(intercept=0.0, evidence=1.0).of(one([2, 2], [0, 0], [0, 0]), Trust())
+    assert found[0] == pytest.approx([0.5, 0.5])
+
+
+def test_shipped_calibration_covers_8_to_256_answers():
+    assert [n for n in (7, 8, 256, 257) if Calibration().covers(n)] == [8, 256]
+
+
+@pytest.mark.parametrize("n", [19, 20])
+def test_twenty_questions_can_be_fitted(n):
+    values, right = rows(n, (0.0, 1.0, 1.0))
+    if n < 20:
+        with pytest.raises(InputError, match=f"{n} questions, {right.sum()} of them"):
+            fitted(values, right)
+    else:
+        found = fitted(values, right)
+        assert (found.fewest, found.most, found.n_questions, found.source) == (8, 64, 20, "test")
+
+
+@pytest.mark.parametrize("weights", [{"evidence": -0.1}, {"share": -0.1}])
+def test_weights_below_0_are_refused(weights):
+    with pytest.raises(InputError, match="weights are below 0"):
+        Calibration(**weights)
+
+
+def test_a_fit_that_does_not_settle_ends_all_the_same():
+    # So far from 0 the intercept would have to be in the millions.
+    values, right = rows(200, (0.0, 1.0, 1.0))
+    found = fitted(values + 1e7, right)
+    assert math.isfinite(found.intercept)
 
 
 def test_pools_outside_of_the_fit_say_so():

@@ -7,6 +7,8 @@ import pytest
 
 from distrivote.errors import InputError
 from distrivote.voting.signals import combine
+from distrivote.voting.trust import Trust
+from distrivote.voting.vote import trust_of
 
 N_QUESTIONS, N = 60, 32
 
@@ -57,6 +59,38 @@ def test_a_signal_that_comes_five_times_counts_about_once() -> None:
     assert made.separation(often.confidences) == pytest.approx(made.separation(once.confidences), rel=0.05)
 
 
+def test_weights_and_confidences_are_those_of_the_formula() -> None:
+    made = Made(1)
+    signals = {"good": made.good, "better": made.better}
+    # Some do not answer, class 0 is a class like any other, and one value is missing.
+    made.classes[::7] = -1
+    made.good[5] = np.nan
+    there = made.classes >= 0
+    z = []
+    for values in signals.values():
+        logs = np.log(values).reshape(N_QUESTIONS, N)
+        known = there.reshape(N_QUESTIONS, N) & ~np.isnan(logs)
+        rows = [
+            [(x - row[k].mean()) / row[k].std() if ok else 0.0 for x, ok in zip(row, k, strict=True)]
+            for row, k in zip(logs, known, strict=True)
+        ]
+        z.append(np.ravel(rows))
+    alike = np.array([[a @ b / there.sum() for b in z] for a in z])
+    start = Trust().separation
+    worth = []
+    for values in signals.values():
+        trust = trust_of(made.classes, values, made.offsets)
+        # The mean that was learned holds 8 questions of the first belief.
+        n = trust.n_questions
+        worth.append(((n + 8) * trust.separation - 8 * start) / n)
+    weights = np.linalg.inv(alike + 0.1 * np.eye(2)) @ worth
+    found = combine(signals, made.classes, made.offsets)
+    assert list(found.weights.values()) == pytest.approx(weights / weights.sum())
+    together = weights @ np.array(z)
+    spread = np.sqrt((together[there] ** 2).mean())
+    assert found.confidences == pytest.approx(np.exp(0.1 * together / spread))
+
+
 def test_units_do_not_matter() -> None:
     made = Made()
     plain = combine({"a": made.good, "b": made.better}, made.classes, made.offsets)
@@ -69,6 +103,15 @@ def test_a_signal_that_alone_is_worth_something_votes_as_it_is() -> None:
     found = combine({"better": made.better, "bad": made.misleading}, made.classes, made.offsets)
     assert found.weights == {"better": 1.0, "bad": 0.0}
     assert found.confidences is made.better
+
+
+def test_a_signal_that_adds_only_the_noise_of_another_gets_no_weight() -> None:
+    made = Made()
+    # Its own worth is above 0, but beside the other it would only take away.
+    echo = np.exp(np.log(made.better) - 0.9 * made.right)
+    assert combine({"echo": echo}, made.classes, made.offsets).weights == {"echo": 1.0}
+    found = combine({"better": made.better, "echo": echo}, made.classes, made.offsets)
+    assert found.weights == {"better": 1.0, "echo": 0.0}
 
 
 def test_without_any_worth_all_are_equally_sure() -> None:

@@ -28,6 +28,23 @@ def test_shipped_belief_is_a_probability():
     assert len(Trust().weights) == len(SEPARATIONS)
 
 
+def test_shipped_belief_is_the_one_that_is_described():
+    belief = dict(zip(SEPARATIONS.tolist(), Trust().weights, strict=True))
+    assert belief[0.0] == pytest.approx(0.35)
+    assert [belief[d] for d in (-2.0, -1.0, -0.5)] == pytest.approx([0.015, 0.035, 0.05])
+    # Where it helps: a fifth alike from 3 to 25, the rest falls off by e over 1.5 standard deviations.
+    assert belief[25.0] == pytest.approx(0.55 * 0.2 / 6, rel=1e-5)
+    assert [belief[0.5] / belief[d] for d in (1.0, 1.5, 2.0)] == pytest.approx(
+        [math.exp(n / 3) for n in (1, 2, 3)]
+    )
+    far = 0.11 * (3 + 4.5 + 6.5 + 10 + 15 + 25) / 6
+    helpful = [d for d in belief if d > 0]
+    usual = [math.exp(-d / 1.5) for d in helpful]
+    mean = math.fsum(d * u for d, u in zip(helpful, usual, strict=True)) / math.fsum(usual)
+    assert Trust().separation == pytest.approx(-0.03 - 0.035 - 0.025 + 0.44 * mean + far)
+    assert Trust().n_questions == 0
+
+
 def test_log_odds_by_hand():
     belief = tuple(1.0 if d == 2.0 else 0.0 for d in SEPARATIONS)
     odds = Trust(belief).log_odds(one([3, 6], [1.5, -1.5], [0.5, 0.5]))[0]
@@ -106,6 +123,37 @@ def test_questions_learned_one_by_one_are_remembered():
     assert trust.n_questions == 2
     near = SEPARATIONS.tolist().index(2.0)
     assert trust.weights[near] > learned(told).weights[near] > Trust().weights[near]
+
+
+def test_a_question_is_likely_where_popular_answers_are_surer_by_that_much():
+    # 3 and 1 votes count 3 ** 1.25 to 1; the gap is 1 for the first answer, -1 for the second, and d is
+    # exp(precision * (d * gap - d * d / 2)) times as likely as 0.
+    (likely,) = likelihoods(one([3, 1], [1.0, -1.0], [0.5, 0.5]))
+    popular = 3**VOTES / (3**VOTES + 1)
+    expected = [
+        popular * math.exp(0.5 * (d - d * d / 2)) + (1 - popular) * math.exp(0.5 * (-d - d * d / 2))
+        for d in SEPARATIONS
+    ]
+    assert likely == pytest.approx(np.array(expected) / max(expected), rel=1e-9)
+
+
+def test_one_question_moves_the_belief_by_a_ninth():
+    # All likelihood is on d = 1, and the belief at the start counts as 8 questions.
+    told = (SEPARATIONS == 1.0).astype(np.float64)[None]
+    trust = learned(told)
+    expected = [(8 * w + (d == 1.0)) / 9 for d, w in zip(SEPARATIONS, Trust().weights, strict=True)]
+    assert trust.weights == pytest.approx(expected)
+    # What was learned counts with the belief: 8 and 1 questions behind it, and 1 more.
+    again = learned(told, trust)
+    assert again.weights == pytest.approx(
+        [(9 * w + (d == 1.0)) / 10 for d, w in zip(SEPARATIONS, expected, strict=True)]
+    )
+
+
+def test_huge_evidence_stays_finite():
+    odds = Trust().log_odds(one([1, 1], [1e6, -1e6], [1e3, 1e3]))
+    assert np.isfinite(odds).all()
+    assert odds[0, 0] > odds[0, 1]
 
 
 def test_question_where_all_agree_is_not_counted():

@@ -13,6 +13,7 @@ import distrivote
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.methods import METHODS
+from distrivote.voting.probability import Calibration
 from strategies import FEW, LABELS, Pool, humped, pools, wide_pools
 
 ALONE = [name for name in METHODS if name != "auto"]
@@ -211,6 +212,13 @@ def test_relabelling_classes_relabels_the_winners(names):
         assert np.array_equal(others[method], expected), method
 
 
+def test_the_largest_class_is_a_class():
+    largest = 2**63 - 1
+    for dtype in (np.int64, np.uint64):
+        classes = np.array([[largest, 0, largest]], dtype=dtype)
+        assert distrivote.vote_batch(classes, np.ones((1, 3)), ["wsc"])["wsc"].tolist() == [largest]
+
+
 def test_batch_without_answers_has_no_winners():
     classes = np.full((2, 3), -1)
     confidences = np.full((2, 3), np.nan)
@@ -253,6 +261,29 @@ def test_confidences_of_single_precision_and_integers_are_taken():
         assert distrivote.vote_batch([[0, 0, 1]], confidences, methods=["wsc"])["wsc"][0] == 1
 
 
+def test_an_election_has_the_probabilities_of_its_tallies():
+    classes, confidences = rectangle(np.random.default_rng(31), 6, 24)
+    classes[3] = -1
+    calibration = Calibration(intercept=-0.2, evidence=0.7, share=0.3)
+    offsets = np.arange(7) * 24
+    methods = ["sc", "dis-gmm", "auto"]
+    told = distrivote.elect(classes.ravel(), confidences.ravel(), offsets, methods, calibration=calibration)
+    untold = distrivote.elect(classes.ravel(), confidences.ravel(), offsets, methods)
+    for method in methods:
+        tallies = [
+            distrivote.vote([None if c < 0 else int(c) for c in row], values, method, calibration=calibration)
+            for row, values in zip(classes, confidences, strict=True)
+        ]
+        outcome = told[method]
+        assert outcome.probability == pytest.approx([tally.probability for tally in tallies])
+        assert outcome.share == pytest.approx([tally.share for tally in tallies])
+        assert outcome.n_cast.tolist() == [tally.n_cast for tally in tallies]
+        assert outcome.n_kept.tolist() == [tally.n_kept for tally in tallies]
+        assert outcome.rejected.tolist() == [-1 if t.rejected is None else t.rejected for t in tallies]
+        assert outcome.probability[3] == 0.0
+        assert np.isnan(untold[method].probability).all()
+
+
 # Bad input
 
 
@@ -284,6 +315,12 @@ def test_missing_confidences_are_an_error_where_they_are_needed():
         distrivote.vote(["a", "b"], method="wsc")
     assert distrivote.vote(["a", None], [1.0, None], method="wsc").answer == "a"
     assert distrivote.vote([None], method="wsc").answer is None
+
+
+@pytest.mark.parametrize("method", [*(name for name in METHODS if name not in ("sc", "auto")), "sc-gmm"])
+def test_every_method_but_majority_voting_needs_every_confidence(method):
+    with pytest.raises(InputError, match=f"confidence 1 is missing, which {method} needs"):
+        distrivote.vote(["a", "b", "a"], [1.0, None, 3.0], method=method)
 
 
 def test_bad_confidence_of_an_unanswered_trajectory_is_an_error_too():
@@ -337,6 +374,7 @@ def test_missing_confidence_of_an_unanswered_trajectory_of_a_batch_is_no_error()
         ([[0, 1]], [["high", "low"]], "numbers"),
         ([[0, -2]], [[1.0, 2.0]], "-2"),
         (np.zeros((2, 3), dtype=bool), np.ones((2, 3)), "bool"),
+        (np.array([[2**63, 0]], dtype=np.uint64), np.ones((1, 2)), "class 9223372036854775808 is too large"),
         (np.zeros(3, dtype=int), np.ones(3), "dimension"),
         (np.zeros((2, 2, 2), dtype=int), np.ones((2, 2, 2)), "dimension"),
         (3, 4.0, "dimension|sequence"),

@@ -73,13 +73,12 @@ def _rejection(tally: Tally) -> list[str]:
 
 
 def _vote(tally: Tally) -> str:
-    supporters = f"{tally.kept_votes[tally.answer]} of {_count(tally.n_kept, 'kept vote')}"
+    n = tally.kept_votes[tally.answer]
+    line = f"{n} of {_count(tally.n_kept, 'kept vote')} {'is' if n == 1 else 'are'} for {tally.answer}"
     if tally.intervals_won is None:
-        return f"{supporters} are for {tally.answer}."
+        return line + "."
     won, total = tally.intervals_won
-    return (
-        f"{supporters} are for {tally.answer}, which wins {won} of {_count(total, 'interval')} of confidence."
-    )
+    return f"{line}, which wins {won} of {_count(total, 'interval')} of confidence."
 
 
 def _weighing(tally: Tally, weighing: Weighing) -> str:

@@ -62,10 +62,11 @@ def packed(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return ranked, sizes
 
 
-def scikit_learn_fit(z: np.ndarray, cut: int) -> GaussianMixture:
+def scikit_learn_fit(z: np.ndarray, cut: int, max_iter: int = 100) -> GaussianMixture:
     weights, means, variances = naive.starting_point(list(z), cut)
     mixture = GaussianMixture(
         2,
+        max_iter=max_iter,
         weights_init=weights,
         means_init=np.reshape(means, (2, 1)),
         precisions_init=1 / np.reshape(variances, (2, 1, 1)),
@@ -93,6 +94,22 @@ def test_fit_is_scikit_learns_on_a_thousand_pools_of_many_shapes():
         sds = fitted.sds[i] / sd
         np.testing.assert_allclose(sds, np.sqrt(reference.covariances_[order, 0, 0]), atol=1e-6)
     assert n_long > 20  # or the pools are too easy to tell the fits apart
+
+
+@pytest.mark.parametrize("max_rounds", [1, 2, 5])
+def test_a_fit_ends_after_the_last_round_as_scikit_learns(monkeypatch, max_rounds):
+    monkeypatch.setattr(gmm, "MAX_ROUNDS", max_rounds)
+    rows = [shaped(np.random.default_rng(22), shape, 40) for shape in range(N_SHAPES)]
+    fitted = gmm.fit(*packed(rows))
+    assert fitted.n_rounds.max() == max_rounds
+    for i, row in enumerate(rows):
+        cut = naive.two_means_cut(row.tolist())
+        reference = scikit_learn_fit((row - row.mean()) / row.std(), cut, max_rounds)
+        order = np.argsort(reference.means_[:, 0], kind="stable")
+        assert fitted.n_rounds[i] == reference.n_iter_, i
+        np.testing.assert_allclose(fitted.weights[i], reference.weights_[order], atol=1e-6)
+        means = (fitted.means[i] - row.mean()) / row.std()
+        np.testing.assert_allclose(means, reference.means_[order, 0], atol=1e-6)
 
 
 def test_two_values_are_two_narrow_gaussians():
@@ -159,6 +176,28 @@ def test_fit_equals_its_slow_twin_over_six_hundred_orders_of_magnitude(pool: Poo
 @pytest.mark.parametrize("shape", [1, 4])
 def test_fit_equals_its_slow_twin_on_ten_thousand_values(shape):
     same_as_twin(shaped(np.random.default_rng(24), shape, 10_000).tolist())
+
+
+def test_gaussians_that_pass_each_other_change_their_names():
+    # The upper one grows wide around the narrow lower one, and its mean ends up below.
+    same_as_twin([1, 3, 4, 5, 6, 6, 6, 7, 11])
+
+
+def test_between_the_means_the_likelier_gaussian_decides_and_outside_the_nearer_mean():
+    # Means -1 and 1; the positive one is 99 times as heavy and ten times as wide, so that it is likelier
+    # everywhere, also at -2 and at -1, which stay negative.
+    parameters = gmm._Parameters(
+        *(np.array([[a], [b]]) for a, b in ((0.01, 0.99), (-1.0, 1.0), (1.0, 100.0)))
+    )
+    z = np.array([[-2.0, -1.0, -0.5, 1.0]])
+    assert gmm._first_positive(z, parameters, np.ones((1, 4), dtype=bool)).tolist() == [2]
+    # The other way round the negative one is likelier everywhere, and only 1 is at the positive mean.
+    parameters = gmm._Parameters(
+        *(np.array([[a], [b]]) for a, b in ((0.99, 0.01), (-1.0, 1.0), (100.0, 100.0)))
+    )
+    assert gmm._first_positive(z, parameters, np.ones((1, 4), dtype=bool)).tolist() == [3]
+    # Beyond the size of a row everything counts as positive.
+    assert gmm._first_positive(z, parameters, np.array([[True, True, False, False]])).tolist() == [2]
 
 
 @pytest.mark.parametrize("exponent", [-1000, -300, -1, 1, 300, 1000])

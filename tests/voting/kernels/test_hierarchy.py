@@ -8,6 +8,7 @@ from hypothesis import given
 
 import distrivote
 import naive
+from distrivote.voting.kernels import hierarchy
 from strategies import LAW, tied_pools, wide_pools
 
 
@@ -158,6 +159,19 @@ def test_hierarchical_vote_equals_its_twin_for_any_number_of_intervals(n_interva
         assert tally.answer == winner
         expected = {a: float(scores.get(a, 0)) for a in answers}
         assert tally.scores == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("max_cells", [1, 30, 60, 90, 10 * 3 * 7])
+def test_a_batch_that_is_counted_in_parts_has_the_same_outcome(monkeypatch, max_cells):
+    # 7 pools of 3 answers in 10 intervals: 30 cells each.
+    rng = np.random.default_rng(30)
+    pools = (rng.integers(-1, 3, 7 * 12), rng.integers(1, 9, 7 * 12).astype(float), np.arange(8) * 12)
+    pools[0][:12] = -1
+    whole = distrivote.elect(*pools, ["hier", "dis-top50"])
+    monkeypatch.setattr(hierarchy, "_MAX_CELLS", max_cells)
+    for method, outcome in distrivote.elect(*pools, ["hier", "dis-top50"]).items():
+        for ours, theirs in zip(outcome, whole[method], strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 @LAW

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import distrivote
 import naive
+from distrivote.voting.kernels.kmeans import standardise
 from strategies import LAW, humped
 
 
@@ -90,3 +92,15 @@ def test_ten_thousand_values_are_cut_like_by_the_twin():
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
 def test_cut_survives_extreme_scales(scale):
     assert n_negative([1 * scale, 2 * scale, 8 * scale, 9 * scale]) == 2
+
+
+@pytest.mark.parametrize("padding", [0, 2])
+def test_values_a_few_roundings_apart_are_standardised_like_any_others(padding):
+    # 0, 1 and 4 roundings above 1: a mean of 5/3 and a variance of (25 + 4 + 49) / 27 of them.
+    eps = np.finfo(np.float64).eps
+    row = [1.0, 1 + eps, 1 + 4 * eps] + [np.inf] * padding
+    z, centres, scales = standardise(np.array([row]), np.array([3]))
+    sd = math.sqrt(78 / 27)
+    assert z[0] == pytest.approx([-5 / 3 / sd, -2 / 3 / sd, 7 / 3 / sd] + [0.0] * padding, rel=1e-9)
+    assert centres == pytest.approx([1.0])
+    assert scales == pytest.approx([sd * eps])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 import distrivote
 import naive
+from distrivote.errors import MissingPackageError
 from strategies import humped
 
 
@@ -54,3 +57,9 @@ def test_split_equals_its_slow_twin():
                 confidences = [round(c * 2) / 2 for c in confidences]
             positive = naive.meanshift(confidences)
             assert split(confidences).n_positive == sum(positive), confidences
+
+
+def test_without_scikit_learn_the_package_to_install_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
+    with pytest.raises(MissingPackageError, match="meanshift"):
+        distrivote.vote(list("ab"), [1.0, 2.0], method="wsc-meanshift")

@@ -1,0 +1,40 @@
+"""An answer that is not sure enough is withheld, and it is said why."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from distrivote.errors import InputError
+from distrivote.voting.abstaining import check_min_probability, withheld
+from distrivote.voting.ballot import Tally
+
+
+def tally(probability: float) -> Tally:
+    return Tally("sc", "4", {"4": 3.0}, "4", {"4": 3}, {"4": 3}, 0, probabilities={"4": probability})
+
+
+@pytest.mark.parametrize("value", [0, 0.5, 1])
+def test_a_probability_is_taken_as_it_is(value: float) -> None:
+    assert check_min_probability(value) == value
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, math.nan])
+def test_what_is_no_probability_is_an_input_error(value: float) -> None:
+    with pytest.raises(InputError, match="give a number from 0 to 1"):
+        check_min_probability(value)
+
+
+def test_an_answer_below_the_least_probability_is_withheld_with_the_reason() -> None:
+    said = withheld(tally(0.5), 0.75)
+    assert said == "Withheld: the probability that 4 is right is 50.0%, and at least 0.75 was asked for."
+
+
+def test_an_answer_at_the_least_probability_is_given() -> None:
+    assert withheld(tally(0.75), 0.75) is None
+    assert withheld(tally(0.0), 0.0) is None
+
+
+def test_no_answer_can_not_be_withheld() -> None:
+    assert withheld(Tally("sc", None, {}, None, {}, {}, 2), 0.75) is None
