@@ -7,8 +7,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-demo: $(VENV)/run  ## a real model on this machine is asked 32 times, and a vote decides
+demo: $(VENV)/run  ## a real model on this machine is asked 32 times and a vote decides; then 60 stored questions
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
+	@printf '\n%s\n\n' "The same model answered 60 such questions 64 times each (examples/runs). Which vote is right most often?"
+	@mkdir -p build && $(BIN)/distrivote evaluate examples/runs/smollm2-basic examples/runs/smollm2-ssc \
+		-e main -e separation --budget 32 --repeats 16 -o build/demo.html
+	@echo "The same with charts: open build/demo.html in a browser."
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile

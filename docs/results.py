@@ -1,0 +1,176 @@
+"""docs/results.md and every table behind it, made from stored samples: `python docs/results.py`.
+
+The words of the page are in docs/results.template. The runs of SmolLM2 are in
+examples/runs, without texts; the page says how they were made. The sample of BRUMO 2025 is other people's and
+not part of the project: with `--brumo FILE` its tables are made anew, without it those in docs/results stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from figures import write
+
+from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named, reads_of
+from distrivote.evaluation.loading import load_pool_sets
+from distrivote.evaluation.pools import PoolSet
+from distrivote.evaluation.results import Axis, Chart, Report, Row, Table
+from distrivote.evaluation.winners import votes_of
+from distrivote.report.cells import legend
+from distrivote.report.table_markdown import report_markdown, table_markdown
+from distrivote.store.tables import Columns
+
+DOCS = Path(__file__).parent
+RUNS = DOCS.parent / "examples" / "runs"
+TABLES = DOCS / "results"
+N_DRAWS = 128
+
+
+class Sample(NamedTuple):
+    """What one section of the page rests on."""
+
+    name: str
+    title: str
+    short: str
+    budget: int
+    n_repeats: int
+    shown: Mapping[str, int]
+    """Experiment -> how many of its tables the page shows."""
+
+    charts: Sequence[str]
+    """Experiments whose first chart the page shows."""
+
+
+SMOLLM2 = Sample(
+    "smollm2",
+    "SmolLM2-135M on the built-in word problems",
+    "SmolLM2-135M, 60 word problems",
+    32,
+    64,
+    {"pass1": 2, "main": 2, "separation": 2, "length": 1, "trust": 2},
+    ("budget", "separation"),
+)
+BRUMO = Sample(
+    "brumo",
+    "DeepSeek-R1-0528-Qwen3-8B on BRUMO 2025, sampled by others",
+    "DeepSeek-R1-0528-Qwen3-8B, 29 questions of BRUMO",
+    32,
+    64,
+    {"main": 2, "separation": 2, "trust": 2},
+    ("budget", "separation"),
+)
+
+
+SAMPLES = (SMOLLM2, BRUMO)
+
+
+def pools_of_runs(sample: Sample) -> Sequence[PoolSet]:
+    paths = [str(RUNS / f"{sample.name}-{arm}") for arm in ("basic", "ssc")]
+    loaded = load_pool_sets(paths, reads=reads_of(experiments_named(list(EXPERIMENTS))))
+    return loaded.pool_sets
+
+
+def pools_of_brumo(path: str) -> Sequence[PoolSet]:
+    loaded = load_pool_sets([path], columns=Columns(answer="answer_key", by="model"), reads=("measures",))
+    return [replace(each, benchmark="BRUMO 2025") for each in loaded.pool_sets]
+
+
+def make(sample: Sample, pools: Sequence[PoolSet]) -> None:
+    """Evaluate a sample and write its tables, its charts and what the page shows of them."""
+    report = evaluate(pools, list(EXPERIMENTS), budget=sample.budget, n_repeats=sample.n_repeats)
+    whole = report_markdown(report).replace("# Evaluation", f"# Every table: {sample.title}", 1)
+    (TABLES / f"{sample.name}.md").write_text(whole)
+    for experiment in sample.charts:
+        _draw(sample, report, experiment)
+    parts = {"tables": _parts(sample, report), "budgets": budgets(sample.short, pools[0])}
+    (TABLES / f"{sample.name}.json").write_text(json.dumps(parts, indent=1) + "\n")
+
+
+def _parts(sample: Sample, report: Report) -> dict[str, list[str]]:
+    """Return the tables that the page shows as Markdown, by experiment."""
+    return {
+        result.experiment: [_shown(table) for table in result.tables[: sample.shown[result.experiment]]]
+        for result in report.results
+        if result.experiment in sample.shown
+    }
+
+
+def _shown(table: Table) -> str:
+    marks = "; ".join(legend(table))
+    below = f"\n\n{marks[0].upper()}{marks[1:]}." if marks else ""
+    return f"**{table.title}**\n\n{table_markdown(table)}{below}"
+
+
+def _draw(sample: Sample, report: Report, experiment: str) -> None:
+    (result,) = (each for each in report.results if each.experiment == experiment)
+    write(replace(result.charts[0], name=f"results-{sample.name}-{experiment}"))
+
+
+def budgets(title: str, source: PoolSet) -> list[Row]:
+    """Return how often each vote on so many samples is right."""
+    rows: list[Row] = []
+    for budget in (1, 2, 4, 8, 16, 32, 64):
+        votes = votes_of(source, budget, N_DRAWS, seed=0)
+        for method, name in (("sc", "SC"), ("dis-gmm", "DIS-GMM"), ("auto", "auto")):
+            share = float(votes.right(method).mean())
+            rows.append({"budget": budget, "accuracy": share, "method": name, "panel": title})
+    return rows
+
+
+def draw_readme() -> None:
+    """Draw the picture at the top of the README, from the rows that each sample has left."""
+    lines = [
+        json.loads((TABLES / f"{sample.name}.json").read_text())["budgets"] for sample in (SMOLLM2, BRUMO)
+    ]
+    write(
+        Chart(
+            "readme",
+            "What does asking again buy, and whom to believe?",
+            "SC: majority voting · DIS-GMM: DistriVoting, the paper's · auto: ours",
+            "lines",
+            Axis("budget", "Samples per question", "whole", log=True),
+            Axis("accuracy", "Right answers", "percent"),
+            tuple(row for each in lines for row in each),
+            series="method",
+            facet="panel",
+        )
+    )
+
+
+def page(template: str) -> str:
+    """Return the template with tables and pictures in the places of their marks."""
+    parts = {sample.name: json.loads((TABLES / f"{sample.name}.json").read_text()) for sample in SAMPLES}
+
+    def tables(mark: re.Match[str]) -> str:
+        return "\n\n".join(parts[mark[1]]["tables"][mark[2]])
+
+    def picture(mark: re.Match[str]) -> str:
+        name = f"img/results-{mark[1]}-{mark[2]}"
+        return f"![{mark[3]}]({name}.svg#only-light)\n![{mark[3]}]({name}-dark.svg#only-dark)"
+
+    text = re.sub(r"\{tables (\S+) (\S+)\}", tables, template)
+    return re.sub(r"\{picture (\S+) (\S+): (.*)\}", picture, text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--brumo", metavar="FILE", help="the sample of BRUMO 2025, as Parquet")
+    parser.add_argument("--page-only", action="store_true", help="write the page from the tables there are")
+    options = parser.parse_args()
+    if not options.page_only:
+        make(SMOLLM2, pools_of_runs(SMOLLM2))
+        if options.brumo:
+            make(BRUMO, pools_of_brumo(options.brumo))
+    draw_readme()
+    (DOCS / "results.md").write_text(page((DOCS / "results.template").read_text()))
+
+
+if __name__ == "__main__":
+    main()
