@@ -24,7 +24,7 @@ from distrivote.confidence import (
     measure_named,
     token_entropy,
 )
-from distrivote.confidence.tokens import check_k
+from distrivote.confidence.tokens import TokenValues, check_k
 from distrivote.engines.responses import trajectories_from_openai, trajectories_from_vllm
 from distrivote.errors import InputError
 from distrivote.splitting import Splitter, splitter, step_ends
@@ -107,7 +107,11 @@ def ballot_of(
     check_k(k)
     if rule.uses_top_k:
         k = _common_k(trajectories, k)
-    votes = [_vote(trajectory, find, rule, steps, k) for trajectory in trajectories]
+    values = rule.values_of(trajectories, k)
+    votes = [
+        _vote(trajectory, find, rule, steps, k, tokens)
+        for trajectory, tokens in zip(trajectories, values, strict=True)
+    ]
     return Ballot.of(
         classify([vote.answer for vote in votes], equal=equal, key=key).answers,
         [vote.confidence.value for vote in votes],
@@ -120,14 +124,16 @@ class _Vote(NamedTuple):
     confidence: TrajectoryConfidence
 
 
-def _vote(trajectory: Trajectory, find: Extractor, measure: Measure, split: Splitter, k: int) -> _Vote:
+def _vote(
+    trajectory: Trajectory, find: Extractor, measure: Measure, split: Splitter, k: int, tokens: TokenValues
+) -> _Vote:
     found = find(trajectory.text)
     ends = None
     if measure.answer_step_only:
         entropies = token_entropy(trajectory.top_logprobs, k).values if split.uses_entropy else None
         ends = step_ends(trajectory.tokens, split, entropies)
     answer, answer_end = (None, None) if found is None else found
-    return _Vote(answer, measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end))
+    return _Vote(answer, measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end, tokens=tokens))
 
 
 def _common_k(trajectories: Sequence[Trajectory], k: int) -> int:

@@ -25,7 +25,7 @@ import distrivote
 from distrivote.answers import mathverify
 from distrivote.answers.equivalence import classify
 from distrivote.answers.forms import normal_form
-from distrivote.answers.mathverify import MathVerifier, shared_verifier
+from distrivote.answers.mathverify import MathVerifier, NeedsWorkerError, shared_verifier
 from distrivote.errors import DistrivoteError, MissingPackageError
 from strategies import FEW
 
@@ -383,10 +383,21 @@ else:
 def test_importing_it_loads_and_starts_nothing() -> None:
     script = """
 import sys
-from distrivote.answers.mathverify import MathVerifier, shared_verifier
+from distrivote.answers.mathverify import MathVerifier, NeedsWorkerError, shared_verifier
 print(shared_verifier()._workers, {"math_verify", "sympy", "antlr4", "multiprocessing"} & set(sys.modules))
 """
     assert run(script).stdout == "set() set()\n"
+
+
+@needs_math_verify
+def test_one_that_may_not_ask_says_so_and_knows_what_was_found_before(verifier: MathVerifier) -> None:
+    hasty = verifier.equal()
+    hasty.may_ask = False
+    assert hasty("0.5", "1/2")
+    with pytest.raises(NeedsWorkerError):
+        hasty(r"(y+3)^2", "y^2 + 6y + 9")
+    assert verifier.equal()(r"(y+3)^2", "y^2 + 6y + 9")
+    assert hasty(r"(y+3)^2", "y^2 + 6y + 9")
 
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from distrivote.confidence import (
     token_margin,
     token_self_certainty,
 )
+from distrivote.confidence.tokens import token_confidences
 from distrivote.errors import InputError
 from strategies import LAW
 
@@ -235,3 +236,22 @@ def test_a_confidence_is_at_least_log_k_where_the_probabilities_sum_to_one(
     logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
     result = token_confidence(logs)
     assert (result.values >= math.log(result.k) - 1e-9).all()
+
+
+@pytest.mark.parametrize("lost", [None, -9999.0, -np.inf, np.nan])
+@pytest.mark.parametrize("sizes", [(3, 1, 4), (1,), (2, 0, 3), ()])
+def test_several_trajectories_are_measured_as_each_alone(sizes: tuple[int, ...], lost: float | None) -> None:
+    rng = np.random.default_rng(7)
+    tops = [-rng.exponential(3.0, (size, 20)) for size in sizes]
+    if lost is not None and sizes:
+        tops[0][0, 3] = lost
+    together = token_confidences(tops, 20)
+    for one, top in zip(together, tops, strict=True):
+        alone = token_confidence(top, 20)
+        np.testing.assert_array_equal(one.values, alone.values)
+        assert (one.n_lost, one.k) == (alone.n_lost, alone.k)
+
+
+def test_trajectories_of_unlike_width_are_measured_each_alone() -> None:
+    tops = [np.full((2, 5), -1.0), np.full((3, 20), -2.0)]
+    assert [each.k for each in token_confidences(tops, 20)] == [5, 20]

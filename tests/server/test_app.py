@@ -325,3 +325,13 @@ def test_metrics_count_votes_and_tokens() -> None:
     assert "distrivote_overruled_total 1" in text
     assert 'distrivote_vote_seconds_bucket{le="+Inf"} 1' in text
     assert "distrivote_requests_under_way 0" in text
+
+
+def test_formulas_that_a_worker_has_to_compare_are_one_answer_too() -> None:
+    pytest.importorskip("math_verify", reason="distrivote[math] is not installed")
+    pool = [reply(r"(z+4)^2", 9.0), reply("z^2 + 8z + 16", 9.1), reply("7", 9.2)]
+    with serving(ReplayEngine(pool)) as url:
+        asked = {"budget": 3, "method": "sc", "template": "math"}
+        vote = post(url, {"model": "replay", "messages": ASKED, "distrivote": asked}).json()["distrivote"]
+    assert (vote["answer"], vote["n_trajectories"]) == (r"(z+4)^2", 3)
+    assert vote["votes"] == {r"(z+4)^2": 2, "7": 1}

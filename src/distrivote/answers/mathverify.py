@@ -165,10 +165,17 @@ class MathVerifier:
         return worker
 
 
+class NeedsWorkerError(Exception):
+    """Two answers can't be compared without asking a worker process, which may take seconds."""
+
+
 class MathEqual:
     """Says whether two answers are equal, for one pool of answers; not to be shared by threads."""
 
     def __init__(self, verifier: MathVerifier) -> None:
+        self.may_ask = True
+        """Whether a worker may be asked; if not, NeedsWorkerError is raised where one is needed."""
+
         self._verifier = verifier
         self._left = verifier.budget
         self._lost: set[tuple[str, ...]] = set()
@@ -222,6 +229,8 @@ class MathEqual:
 
     def _ask(self, job: dict[str, Any], *subject: str) -> dict[str, Any] | None:
         """Return a reply that can be remembered, None if there is none."""
+        if not self.may_ask:
+            raise NeedsWorkerError
         self._verifier.warm()
         reply = None
         if self._left > 0:

@@ -19,6 +19,8 @@ usable entries than k has lost some.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +32,9 @@ from distrivote.trajectory import Floats
 DEFAULT_K = 20
 SENTINEL = -1000.0
 """At or below this a value is a server's way to say that it has none."""
+
+_TOGETHER = 1 << 18
+"""As many log-probabilities are measured together: below this a call costs more than its numbers."""
 
 
 class TokenValues(NamedTuple):
@@ -67,6 +72,25 @@ def token_confidence(top_logprobs: Floats, k: int = DEFAULT_K) -> TokenValues:
         return TokenValues(-top.logprobs.sum(axis=1) / top.k, 0, top.k)
     sums = np.where(top.logprobs > -np.inf, top.logprobs, 0.0).sum(axis=1)
     return _values(-sums / np.maximum(top.n_usable, 1), top, at_least=1)
+
+
+def token_confidences(tops: Sequence[Floats], k: int = DEFAULT_K) -> list[TokenValues]:
+    """Return `token_confidence` of each trajectory, of all at once where they are short and lack nothing.
+
+    >>> one, two = token_confidences([np.array([[-1.0, -3.0]]), np.array([[-2.0, -4.0]])], k=2)
+    >>> one.values.tolist(), two.values.tolist()
+    ([2.0], [3.0])
+    """
+    n_entries = sum(top.size for top in tops)
+    if n_entries <= _TOGETHER and len({top.shape[1] for top in tops}) == 1 and all(map(len, tops)):
+        joined = np.concatenate(tops)
+        if _is_whole(joined):
+            made = token_confidence(joined, k)
+            ends = list(accumulate(map(len, tops)))
+            starts = [0, *ends[:-1]]
+            parts = (made.values[start:end] for start, end in zip(starts, ends, strict=True))
+            return [TokenValues(values, 0, made.k) for values in parts]
+    return [token_confidence(top, k) for top in tops]
 
 
 def token_entropy(top_logprobs: Floats, k: int = DEFAULT_K) -> TokenValues:
@@ -145,7 +169,7 @@ def check_k(k: int) -> None:
 
 def _most_probable(top_logprobs: Floats, k: int) -> _Top:
     check_k(k)
-    is_whole = bool(top_logprobs.size and top_logprobs.min() > SENTINEL and top_logprobs.max() < np.inf)
+    is_whole = _is_whole(top_logprobs)
     given = top_logprobs.shape[1] if is_whole else entries_given(top_logprobs)
     if given == 1:
         raise InputError(
@@ -164,6 +188,11 @@ def _most_probable(top_logprobs: Floats, k: int) -> _Top:
         logprobs = np.sort(logprobs, axis=1)[:, -k:]
     n_usable = np.count_nonzero(logprobs > -np.inf, axis=1)
     return _Top(logprobs, n_usable, int(np.count_nonzero(n_usable < k)), k)
+
+
+def _is_whole(top_logprobs: Floats) -> bool:
+    """Say whether every entry is usable, and there are some."""
+    return bool(top_logprobs.size and top_logprobs.min() > SENTINEL and top_logprobs.max() < np.inf)
 
 
 def _renormalised(top: _Top) -> tuple[Floats, Floats, Floats]:

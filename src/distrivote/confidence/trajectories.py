@@ -23,7 +23,7 @@ with a note. Where steps and answers are is told from outside.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -36,6 +36,7 @@ from distrivote.confidence.tokens import (
     DEFAULT_K,
     TokenValues,
     token_confidence,
+    token_confidences,
     token_entropy,
     token_logprob,
     token_self_certainty,
@@ -87,17 +88,20 @@ class Measure:
         k: int = DEFAULT_K,
         step_ends: StepEnds | None = None,
         answer_end: int | None = None,
+        tokens: TokenValues | None = None,
     ) -> TrajectoryConfidence:
         """Return the confidence of a trajectory.
 
         `step_ends` are exclusive ends in tokens and needed by answer-step only; `answer_end` is the
-        offset in the text just after the answer, None if there is none.
+        offset in the text just after the answer, None if there is none; `tokens` are the values of its
+        tokens, where they are known (see `values_of`).
 
         >>> trajectory = Trajectory("4!", ("4", "!"), np.log([[0.9, 0.1], [0.5, 0.2]]), np.zeros(2))
         >>> round(measure_named("mean").of(trajectory).value, 4)
         1.1776
         """
-        tokens = self.token_values(trajectory, k)
+        if tokens is None:
+            tokens = self.token_values(trajectory, k)
         values = tokens.values
         if self.answer_step_only:
             values = values[_answer_step(trajectory, step_ends, answer_end)]
@@ -114,6 +118,12 @@ class Measure:
             )
             value = np.nan
         return TrajectoryConfidence(value, tokens.k, tuple(notes))
+
+    def values_of(self, trajectories: Sequence[Trajectory], k: int = DEFAULT_K) -> list[TokenValues]:
+        """Return the values of the tokens of each trajectory."""
+        if self.token_values is _confidence:
+            return token_confidences([trajectory.top_logprobs for trajectory in trajectories], k)
+        return [self.token_values(trajectory, k) for trajectory in trajectories]
 
 
 def measure_named(name: str) -> Measure:

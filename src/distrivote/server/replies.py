@@ -87,7 +87,8 @@ async def reply(service: Service, request: Request, question: Question, shape: S
 
 
 async def _outcome(service: Service, question: Question) -> Outcome:
-    async with aclosing(ask(service.house.engine, service.lane, question)) as happenings:
+    asked = ask(service.house.engine, service.lane, question, watched=False)
+    async with aclosing(asked) as happenings:
         async for happening in happenings:
             if isinstance(happening, Outcome):
                 return happening
