@@ -11,7 +11,7 @@ demo: $(VENV)/run  ## a real model on this machine is asked 32 times and a vote 
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
 	@printf '\n%s\n\n' "The same model answered 60 such questions 64 times each (examples/runs). Which vote is right most often?"
 	@mkdir -p build && $(BIN)/distrivote evaluate examples/runs/smollm2-basic examples/runs/smollm2-ssc \
-		-e main -e separation --budget 32 --repeats 16 -o build/demo.html
+		-e main --budget 32 --repeats 16 -o build/demo.html
 	@echo "The same with charts: open build/demo.html in a browser."
 
 help:  ## this list
