@@ -1,8 +1,8 @@
 """docs/results.md and every table behind it, made from stored samples: `python docs/results.py`.
 
-The words of the page are in docs/results.template. The runs of SmolLM2 are in
-examples/runs, without texts; the page says how they were made. The sample of BRUMO 2025 is other people's and
-not part of the project: with `--brumo FILE` its tables are made anew, without it those in docs/results stay.
+The words of the page are in docs/results.template. The runs of SmolLM2 are in examples/runs, without texts;
+the page says how they were made. The sample of BRUMO 2025 is other people's and not part of the project: with
+`--brumo FILE` its tables are made anew, without it those in docs/results stay.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from distrivote.evaluation.evaluate import evaluate
 from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named, reads_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.pools import PoolSet
-from distrivote.evaluation.results import Axis, Chart, Report, Row, Table
+from distrivote.evaluation.results import Axis, Chart, Report, Row
 from distrivote.evaluation.winners import votes_of
-from distrivote.report.cells import legend
-from distrivote.report.table_markdown import report_markdown, table_markdown
+from distrivote.report.table_markdown import explained_table, report_markdown
 from distrivote.store.tables import Columns
 
 DOCS = Path(__file__).parent
@@ -96,16 +95,13 @@ def make(sample: Sample, pools: Sequence[PoolSet]) -> None:
 def _parts(sample: Sample, report: Report) -> dict[str, list[str]]:
     """Return the tables that the page shows as Markdown, by experiment."""
     return {
-        result.experiment: [_shown(table) for table in result.tables[: sample.shown[result.experiment]]]
+        result.experiment: [
+            f"**{table.title}**\n\n{explained_table(table)}"
+            for table in result.tables[: sample.shown[result.experiment]]
+        ]
         for result in report.results
         if result.experiment in sample.shown
     }
-
-
-def _shown(table: Table) -> str:
-    marks = "; ".join(legend(table))
-    below = f"\n\n{marks[0].upper()}{marks[1:]}." if marks else ""
-    return f"**{table.title}**\n\n{table_markdown(table)}{below}"
 
 
 def _draw(sample: Sample, report: Report, experiment: str) -> None:

@@ -65,6 +65,11 @@ def test_one_reply_without_log_probabilities_does_not_cost_the_others() -> None:
     assert said not in solve(ENGINE, "How many?", "dis-gmm", budget=20).tally.notes
 
 
+def test_another_spelling_of_a_method_is_that_method() -> None:
+    usual = solve(ENGINE, "How many?", "wsc-top50", budget=20).tally
+    assert solve(ENGINE, "How many?", "wsc-top:0.5", budget=20).tally.notes == usual.notes
+
+
 def test_probabilities_come_from_the_calibration_that_is_given() -> None:
     found = list(sample(ENGINE, "How many?", 20))
     doubtful = Calibration(intercept=-3.0, evidence=0.0, share=0.0)

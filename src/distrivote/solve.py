@@ -20,6 +20,7 @@ from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.stopping import Poll, StopRule, stop_rule, until_settled, without_ended
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Answer, Ballot, Tally
+from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.vote import usable_method, vote
@@ -29,8 +30,6 @@ MAX_BUDGET = 100_000
 
 SSC = SelfStepConf()
 """The paper's settings."""
-
-_WITHOUT = "without log-probabilities of every trajectory majority voting decides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +170,11 @@ def solution_of(
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
     ballot = ballot_for(problem, ordered, ssc, equal, key)
-    method = usable_method(ballot, pipeline)
-    if method.name != name_of(pipeline):
-        ballot = replace(ballot, notes=(*ballot.notes, f"{_WITHOUT}, not {name_of(pipeline)}"))
+    asked = parse_method(pipeline) if isinstance(pipeline, str) else pipeline
+    method = usable_method(ballot, asked)
+    if method is not asked:
+        without = "without log-probabilities of every trajectory majority voting decides, not"
+        ballot = replace(ballot, notes=(*ballot.notes, f"{without} {asked.name}"))
     n_asked = len(ordered) if n_asked is None else n_asked
     return Solution(problem, vote(ballot, method=method, calibration=calibration), ballot, ordered, n_asked)
 

@@ -19,11 +19,15 @@ def report_markdown(report: Report) -> str:
     for result in report.results:
         parts.append(f"## {escaped(result.title)}")
         for table in result.tables:
-            parts += [f"### {escaped(table.title)}", table_markdown(table)]
-            marks = "; ".join(legend(table))
-            parts += [f"{marks[0].upper()}{marks[1:]}."] if marks else []
+            parts += [f"### {escaped(table.title)}", explained_table(table)]
         parts += [_notes(result.notes)] if result.notes else []
     return "\n\n".join(parts) + "\n"
+
+
+def explained_table(table: Table) -> str:
+    """Return the table, and below it what its marks mean."""
+    marks = "; ".join(legend(table))
+    return table_markdown(table) + (f"\n\n{marks[0].upper()}{marks[1:]}." if marks else "")
 
 
 def table_markdown(table: Table) -> str:

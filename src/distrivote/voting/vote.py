@@ -15,7 +15,7 @@ from distrivote.errors import InputError
 from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally, check_confidences
 from distrivote.voting.blocks import Block, blocks_of
 from distrivote.voting.kernels.evidence import evidence_of
-from distrivote.voting.kernels.pools import FloatArray, IntArray, make_pools
+from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, make_pools
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Electorate, Pipeline
 from distrivote.voting.probability import Calibration
@@ -54,11 +54,10 @@ def vote(
     return tally_of(ballot, pools, pipeline, calibration or Calibration())
 
 
-def usable_method(ballot: Ballot, method: str | Pipeline) -> Pipeline:
+def usable_method(ballot: Ballot, pipeline: Pipeline) -> Pipeline:
     """Return the method, or majority where an answer lacks the confidence that the method needs."""
-    pipeline = _pipeline(method)
-    lacking = (ballot.classes >= 0) & np.isnan(ballot.confidences)
-    return parse_method("sc") if pipeline.needs_confidence and lacking.any() else pipeline
+    lacking = _lacking(ballot.classes, ballot.confidences).any()
+    return parse_method("sc") if pipeline.needs_confidence and lacking else pipeline
 
 
 def vote_batch(
@@ -161,12 +160,17 @@ def _require_confidences(
     needing = [pipeline.name for pipeline in pipelines if pipeline.needs_confidence]
     if not needing:
         return
-    lacking = (classes >= 0) & np.isnan(confidences)
+    lacking = _lacking(classes, confidences)
     if lacking.any():
         raise InputError(
             f"{place(int(lacking.argmax()))} is missing, which {needing[0]} needs:"
             " give one (not NaN or None) to every answer, or use the method sc"
         )
+
+
+def _lacking(classes: IntArray, confidences: FloatArray) -> BoolArray:
+    """Return which trajectories have an answer and no confidence."""
+    return (classes >= 0) & np.isnan(confidences)
 
 
 def _flatten(values: object, what: str) -> tuple[npt.NDArray[np.generic], IntArray]:
