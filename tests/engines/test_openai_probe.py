@@ -36,17 +36,27 @@ def test_asking_for_fewer_comes_to_an_end() -> None:
     while dialect is not None:
         asked.append(dialect.n_logprobs)
         dialect = adapted_dialect(dialect, refused("bad logprobs"))
-    assert asked == [20, 5, 0]
+    assert asked == [20, 5, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Unrecognized request argument supplied: top_k", "extra fields not permitted: min_p", "bad request"],
+)
+def test_what_is_off_is_left_out_for_a_server_that_does_not_take_it(words: str) -> None:
+    quiet = Dialect(20, says_off=False)
+    assert adapted_dialect(Dialect(20), refused(words)) == quiet
+    assert adapted_dialect(quiet, refused(words)) is None
 
 
 def test_another_refusal_changes_nothing() -> None:
-    assert adapted_dialect(Dialect(20), refused("bad top_k")) is None
+    assert adapted_dialect(Dialect(20), Fault("x", Scope.SERVER, status=404, words="no model")) is None
     assert adapted_dialect(Dialect(20), Fault("x", Scope.PASSING, status=503, words="logprobs")) is None
-    assert adapted_dialect(Dialect(0), refused("logprobs")) is None
+    assert adapted_dialect(Dialect(0, says_off=False), refused("logprobs")) is None
 
 
 def test_the_name_of_the_token_limit_is_learnt_once() -> None:
     fault = refused("Use 'max_completion_tokens' instead.")
     adapted = adapted_dialect(Dialect(20), fault)
     assert adapted == Dialect(20, "max_completion_tokens")
-    assert adapted_dialect(Dialect(20, "max_completion_tokens"), fault) is None
+    assert adapted_dialect(Dialect(20, "max_completion_tokens", says_off=False), fault) is None

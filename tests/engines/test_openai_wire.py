@@ -27,8 +27,17 @@ def test_seeds_never_change() -> None:
     assert (seed_of(0, 0), seed_of(7, 3), seed_of(7, 3, 1)) == (238123171, 1585562903, 1105379433)
 
 
-def test_a_chat_asks_for_log_probabilities_and_nothing_that_is_off() -> None:
+def test_a_chat_asks_for_log_probabilities_and_says_what_is_off() -> None:
     body = request_body("m", CHAT, SamplingParams(), Dialect(20), seed=5)
+    assert body == request_body("m", CHAT, SamplingParams(), Dialect(20, says_off=False), seed=5) | {
+        "top_k": -1,
+        "min_p": 0.0,
+        "repetition_penalty": 1.0,
+    }
+
+
+def test_a_server_that_does_not_take_it_hears_nothing_that_is_off() -> None:
+    body = request_body("m", CHAT, SamplingParams(), Dialect(20, says_off=False), seed=5)
     assert body == {
         "model": "m",
         "messages": [{"role": "user", "content": "Hi"}],

@@ -24,7 +24,7 @@ from distrivote.engines.openai_faults import Fault, Scope
 from distrivote.engines.openai_reply import Reply
 from distrivote.engines.openai_server import Server
 from distrivote.engines.openai_token_ids import ids_of, with_texts
-from distrivote.engines.openai_wire import Body, Continuation, Dialect, Prompt, request_body
+from distrivote.engines.openai_wire import OFF, Body, Continuation, Dialect, Prompt, request_body
 from distrivote.errors import InputError
 from distrivote.problem import Message
 
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 _AMBIGUOUS = (500, 501)
 """What some servers answer to what they do not know; if it stays, it means no."""
+
+_UNNAMED = (400, 422)
+"""What a server may answer to a field that it does not know, without naming it."""
 
 _HELLO = (Message("user", "Hello"),)
 _FEW = SamplingParams(temperature=1.0, top_p=1.0, max_tokens=4)
@@ -81,8 +84,12 @@ def adapted_dialect(dialect: Dialect, fault: Fault) -> Dialect | None:
         return replace(dialect, max_tokens_field="max_completion_tokens")
     if "return_tokens_as_token_ids" in fault.words and dialect.token_ids:
         return replace(dialect, token_ids=False)
+    if any(name in fault.words for name in OFF) and dialect.says_off:
+        return replace(dialect, says_off=False)
     if "logprob" in fault.words.lower() and dialect.n_logprobs:
         return replace(dialect, n_logprobs=_n_allowed(fault.words, dialect.n_logprobs))
+    if fault.status in _UNNAMED and dialect.says_off:
+        return replace(dialect, says_off=False)
     return None
 
 

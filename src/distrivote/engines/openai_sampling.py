@@ -119,9 +119,6 @@ class Sampler:
         indices, n_again = list(item.indices), item.n_again
         xargs = None if self.controller is None else xargs_of(self.controller)
         prompt = await self._continued(server, job, steering, "")
-        if steering.plugin:
-            # The model's own settings may have one, and the plugin judges the distribution before it.
-            prompt = replace(prompt, extra={**prompt.extra, "repetition_penalty": 1.0})
         body = request_body(
             server.model,
             prompt,

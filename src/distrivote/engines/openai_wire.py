@@ -1,7 +1,8 @@
 """What goes over the wire to an OpenAI-compatible server: the bodies of requests, and events of a stream.
 
-A body holds what was asked for and nothing else: servers differ in the fields that they know, so `top_k`,
-`min_p` and the like are sent only where they do something. Sockets are not known here.
+A body says what was asked for, and what is off: many servers fill in what they or the model's makers
+recommend (a top-k of 40, a penalty on repetitions) where a request is silent. Servers differ in the fields that
+they know; where such a field is refused, it is sent only if it does something. Sockets are not known here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from distrivote.problem import Message
 Body: TypeAlias = dict[str, Any]
 
 ENDPOINTS = ("chat", "completions")
+
+OFF: Body = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+"""What samples from the model's own distribution. Of the two ways to say "all tokens", 0 and -1, every server
+takes the latter."""
 
 
 def seed_of(seed: int, index: int, part: int = 0) -> int:
@@ -63,6 +68,9 @@ class Dialect:
     token_ids: bool = True
     """Whether completions may be asked to name tokens by their ids; those who do not know it pass it over."""
 
+    says_off: bool = True
+    """Whether it takes `OFF`."""
+
 
 def request_body(
     model: str,
@@ -95,6 +103,8 @@ def request_body(
             body["logprobs"] = dialect.n_logprobs
             if dialect.token_ids:
                 body["return_tokens_as_token_ids"] = True
+    if dialect.says_off:
+        body |= OFF
     optional = {
         "top_k": params.top_k,
         "min_p": params.min_p,

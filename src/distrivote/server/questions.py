@@ -221,7 +221,7 @@ def _params(
     return SamplingParams(
         temperature=usual.temperature if body.temperature is None else body.temperature,
         top_p=usual.top_p if body.top_p is None else body.top_p,
-        top_k=body.top_k or 0,
+        top_k=max(body.top_k or 0, 0),
         min_p=body.min_p or 0.0,
         max_tokens=settings.max_tokens if max_tokens is None else max_tokens,
         stop=stops,

@@ -59,7 +59,7 @@ Template = Annotated[
 ]
 Temperature = Annotated[float | None, Field(ge=0, le=100)]
 TopP = Annotated[float | None, Field(gt=0, le=1)]
-TopK = Annotated[int | None, Field(ge=0)]
+TopK = Annotated[int | None, Field(ge=-1, description="0 or -1: all tokens.")]
 MinP = Annotated[float | None, Field(ge=0, le=1)]
 MaxTokens = Annotated[int | None, Field(ge=1, description="Of each trajectory.")]
 Seed = Annotated[int | None, Field(ge=0, lt=2**63)]
