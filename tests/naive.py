@@ -1,7 +1,7 @@
 """Slow, obvious twins of everything in `distrivote.voting`, written from the text of the method.
 
 Plain loops over one pool at a time, exact fractions wherever a sum decides. Nothing here knows how
-the fast code works, and nothing here is fast. NumPy appears for its percentile only, scikit-learn
+the fast code works, and nothing here is fast. NumPy appears for its quantile only, scikit-learn
 for its mean-shift only.
 
 A pool is two lists in the order of the trajectories: an answer (None for none) and a confidence. A
@@ -172,7 +172,7 @@ def unless_one_sided(positive: list[bool]) -> list[bool]:
 
 
 def top(confidences: Sequence[float], fraction: float = 0.5) -> list[bool]:
-    quantile = np.percentile(confidences, 100 * (1 - fraction))
+    quantile = np.quantile(confidences, float(1 - Fraction(str(fraction))))
     return unless_one_sided([bool(c >= quantile) for c in confidences])
 
 

@@ -429,6 +429,8 @@ def test_as_published_cuts_at_exact_tokens_and_guards_the_end() -> None:
         (lambda: SelfStepConf(delta=math.inf), "delta is inf"),
         (lambda: SelfStepConf(reflection=""), "the reflection text is '': give"),
         (lambda: SelfStepConf(reflection=" \n"), r"the reflection text is ' \\n'"),
+        (lambda: SelfStepConf(split="line"), "the splitter is 'line'"),
+        (lambda: SelfStepConf(split=None), "the splitter is None"),
         (lambda: thresholds(Interventions(), 2, 0.8), "alpha is 2"),
         (lambda: lowest_ratio(Interventions(), 0.8, -1), "delta is -1"),
         (lambda: BudgetForcing(-1), "-1 to None tokens"),
@@ -595,7 +597,7 @@ def naive_boundaries(reply: Reply, rule: Splitter) -> list[int]:
         elif isinstance(rule, DelimiterSplitter):
             over = rule.delimiter in step.lstrip()
         elif isinstance(rule, WindowSplitter):
-            over = length == rule.n_tokens
+            over = length >= rule.n_tokens and bool(step.strip())
         else:
             assert isinstance(rule, EntropySplitter)
             over = reply.entropies[i] > rule.threshold and length >= rule.min_tokens and bool(step.strip())

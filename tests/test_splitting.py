@@ -39,7 +39,7 @@ def naive_ends(tokens: list[str], rule: Splitter, entropies: list[float]) -> lis
         elif isinstance(rule, DelimiterSplitter):
             over = rule.delimiter in step.lstrip()
         elif isinstance(rule, WindowSplitter):
-            over = length == rule.n_tokens
+            over = length >= rule.n_tokens and bool(step.strip())
         else:
             assert isinstance(rule, EntropySplitter)
             over = entropies[i] > rule.threshold and length >= rule.min_tokens and bool(step.strip())
@@ -120,6 +120,12 @@ def test_a_window_is_so_many_tokens() -> None:
     assert ends(["a"] * 6, WindowSplitter(3)) == [3, 6]
 
 
+def test_a_window_of_white_space_goes_on_until_there_is_text() -> None:
+    assert ends(["\n"] * 4 + ["a"], WindowSplitter(2)) == [5]
+    assert ends(["a", "b", "\n", " ", "c", "d"], WindowSplitter(2)) == [2, 5, 6]
+    assert ends(["\n", "a", "b"], WindowSplitter(1)) == [2, 3]
+
+
 def test_white_space_behind_the_last_window_belongs_to_it() -> None:
     assert ends(["a", "b", "\n"], WindowSplitter(2)) == [3]
 
@@ -184,7 +190,18 @@ def test_splitters_have_names(name: str, expected: Splitter) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "paragraphs", "window", "window:", "window:x", "entropy:", "entropy:x", "line:3", "\n\n\n"],
+    [
+        "",
+        "paragraphs",
+        "window",
+        "window:",
+        "window:x",
+        "window:" + "9" * 5000,
+        "entropy:",
+        "entropy:x",
+        "line:3",
+        "\n\n\n",
+    ],
 )
 def test_an_unknown_splitter_is_an_error(name: str) -> None:
     with pytest.raises(UnknownNameError, match="unknown splitter"):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import betainc
 
 from distrivote import Ballot, Trajectory, vote
+from distrivote.answers.forms import plainly_equal
 from distrivote.ballots import ballot_of
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.stopping import (
@@ -66,6 +67,12 @@ def test_a_rule_of_ones_own_and_none_pass_through() -> None:
     own = BetaRule(0.5)
     assert stop_rule(own) is own
     assert stop_rule(None) is None
+
+
+@pytest.mark.parametrize("rule", [0.95, True, BetaRule, ["beta"]])
+def test_what_is_neither_a_name_nor_a_rule_is_an_input_error(rule: object) -> None:
+    with pytest.raises(InputError, match="stop_when"):
+        stop_rule(rule)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["", "betta", "consent:0.9", "0.95"])
@@ -243,6 +250,23 @@ def test_the_method_decides_what_is_settled() -> None:
     assert not VoteHolds(method="sc").settled(sure_few, 40)
 
 
+def test_auto_judges_each_completion_by_itself_as_a_vote_does() -> None:
+    """Together the completions of one question would teach it to trust their confidences."""
+    answers = "212202020211100222122"
+    confidences = [
+        *(11.54, 12.22, 10.99, 11.79, 13.34, 12.54, 13.71, 12.36, 12.85, 11.87, 12.78),
+        *(13.49, 10.74, 15.01, 14.85, 12.78, 12.26, 11.69, 13.46, 13.96, 13.8),
+    ]
+    assert not VoteHolds(method="auto").settled(Ballot.of(answers, confidences), 11)
+
+
+def test_the_largest_confidences_do_not_overflow_in_a_completion() -> None:
+    given = Ballot.of("aabab", [1.7e308, 1.6e308, 1e308, 1.79e308, 3.0])
+    _, confidences = completions(given, 9, 64, np.random.default_rng(0))
+    assert np.isfinite(confidences).all()
+    assert VoteHolds().settled(given, 9) in (True, False)
+
+
 def test_a_missing_confidence_leaves_majority_voting() -> None:
     given = Ballot.of(["a"] * 12, [9.0] * 11 + [None])
     assert VoteHolds().settled(given, 4)
@@ -272,6 +296,53 @@ def test_a_poll_counts_equal_answers_as_one_in_any_order() -> None:
         assert not poll.settled()
     poll.add(1, "$0.5$", math.nan)
     assert poll.settled()
+
+
+class Never:
+    """A rule that keeps what it is shown."""
+
+    name = "never"
+
+    def __init__(self) -> None:
+        self.seen: list[list[int]] = []
+
+    def settled(self, ballot: Ballot, n_left: int) -> bool:  # noqa: ARG002
+        self.seen.append(ballot.classes.tolist())
+        return False
+
+
+def test_a_poll_asks_about_two_answers_once() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def equal(a: str, b: str) -> bool:
+        asked.append((a, b))
+        return a.lower() == b.lower()
+
+    rule = Never()
+    poll = Poll(rule, 8, equal=equal)
+    for index, answer in enumerate(["a", "b", "A", None, "b", "c"]):
+        poll.add(index, answer, 9.0)
+        poll.settled()
+    assert rule.seen[-1] == [0, 1, 0, -1, 1, 2]
+    assert len(asked) == len(set(asked))
+
+
+def test_a_poll_of_answers_that_all_differ_compares_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_compared = 0
+
+    def counted(a: str, b: str) -> bool:
+        nonlocal n_compared
+        n_compared += 1
+        return plainly_equal(a, b)
+
+    monkeypatch.setattr("distrivote.answers.equivalence.plainly_equal", counted)
+    rule = Never()
+    poll = Poll(rule, 64)
+    for index in range(64):
+        poll.add(index, str(index) if index % 2 else f"x^{index}", 9.0)
+        poll.settled()
+    assert rule.seen[-1] == list(range(64))
+    assert n_compared == 0
 
 
 def test_a_poll_without_votes_is_not_settled() -> None:

@@ -74,7 +74,7 @@ class DelimiterSplitter:
 
 @dataclass(frozen=True, slots=True)
 class WindowSplitter:
-    """A step is so many tokens."""
+    """A step is so many tokens, and more as long as they are white space alone."""
 
     n_tokens: int
 
@@ -127,7 +127,7 @@ def splitter(name: str) -> Splitter:
     if plain in _NAMED:
         return _NAMED[plain]
     kind, _, value = plain.partition(":")
-    if kind == "window" and value.isdecimal():
+    if kind == "window" and value.isdecimal() and len(value) < 19:
         return WindowSplitter(int(value))
     if kind == "entropy":
         try:
@@ -244,10 +244,10 @@ class _WindowStream:
 
     def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
         self._n_pending += 1
-        if self._n_pending == self._n_tokens:
+        self._started = self._started or _has_text(text)
+        if self._started and self._n_pending >= self._n_tokens:
             self._n_pending, self._started = 0, False
             return True
-        self._started = self._started or _has_text(text)
         return False
 
     def flush(self) -> bool:

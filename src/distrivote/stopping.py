@@ -11,9 +11,11 @@ ballot, the same verdict, whoever asks and whenever. `Poll` keeps the ballot of 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -25,7 +27,7 @@ from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.pools import FloatArray, IntArray
 from distrivote.voting.methods import parse_method
-from distrivote.voting.vote import vote_batch
+from distrivote.voting.vote import elect
 
 RULES: dict[str, str] = {
     "consensus": "the leading answer has 95% of the votes, of 16 or more (DeepConf)",
@@ -50,7 +52,7 @@ class StopRule(Protocol):
 
     @property
     def name(self) -> str:
-        """What `stop_rule` makes it from again; a run keeps it among its settings."""
+        """What a run keeps among its settings; `stop_rule` makes a rule of that name from it again."""
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:
         """Say whether the vote is settled although `n_left` trajectories may still come."""
@@ -133,9 +135,13 @@ class VoteHolds:
     """
 
     share: float = 0.95
+
     method: str = METHOD
+    """The name says it only where it is another, since `stop_rule` takes this one by itself."""
+
     n_completions: int = 256
     seed: int = 0
+    """Neither of the two is in the name."""
 
     def __post_init__(self) -> None:
         _check_share(self.share)
@@ -187,12 +193,15 @@ def _smoothed(drawn: FloatArray, seen: FloatArray, rng: np.random.Generator) -> 
         return drawn
     top = seen.max()
     width = _WIDTH * top * float((seen / top).std(ddof=1)) * len(seen) ** -0.2
-    noisy: FloatArray = drawn + width * rng.standard_normal(drawn.shape)
-    return np.clip(noisy, max(float(seen.min()) / 2, 1e-300), 1.5 * float(top), out=noisy)
+    with np.errstate(over="ignore"):
+        noisy: FloatArray = drawn + width * rng.standard_normal(drawn.shape)
+    highest = min(1.5 * float(top), sys.float_info.max)
+    return np.clip(noisy, max(float(seen.min()) / 2, 1e-300), highest, out=noisy)
 
 
 def _winners(classes: IntArray, confidences: FloatArray, method: str) -> IntArray:
-    return vote_batch(classes, confidences, [method])[method]
+    n, m = classes.shape
+    return elect(classes.ravel(), confidences.ravel(), np.arange(n + 1) * m, [method])[method].winner
 
 
 def half_beta(a: int, b: int) -> Fraction:
@@ -222,6 +231,8 @@ def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | N
     VoteHolds(share=0.99, method='wsc', n_completions=256, seed=0)
     """
     if not isinstance(rule, str):
+        if rule is not None and (isinstance(rule, type) or not hasattr(rule, "settled")):
+            raise InputError(f"stop_when is {rule!r}: give a name such as beta:0.95, a rule, or None")
         return rule
     name, _, settings = rule.strip().partition(":")
     share, _, more = settings.partition(":")
@@ -249,7 +260,8 @@ class Poll:
         self, rule: StopRule, budget: int, *, equal: Equal | None = None, key: Key | None = None
     ) -> None:
         self._rule, self._budget = rule, budget
-        self._equal, self._key = equal, key
+        # All is classified anew with each vote, which asks about the same two answers again and again.
+        self._equal, self._key = None if equal is None else cache(equal), key
         self._votes: dict[int, tuple[str | None, float]] = {}
 
     def add(self, index: int, answer: str | None, confidence: float) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from distrivote.answers.equivalence import Classes, classify, same_answer
 from distrivote.answers.forms import compare, form_of, normal_form, plainly_equal
+from distrivote.errors import InputError
 from strategies import LAW, MANY
 
 SAME = [
@@ -29,6 +30,9 @@ SAME = [
     ("1,234", "1234"),
     ("1{,}234", r"1\,234"),
     ("1 234 567", "1,234,567"),
+    (r"10,\!000", "10000"),
+    (r"1{,}\!000\!,\! 000", "1,000,000"),
+    (r"x = 10,\!000", "10,000"),
     ("1.5e3", "1500"),
     (r"1.5 \times 10^{3}", r"1.5\cdot 10^3"),
     ("1.5×10^3", "1500.0"),
@@ -81,6 +85,10 @@ SAME = [
     ("1, 0.5", "1,1/2"),
     (r"[0, \frac12)", "[0,0.5)"),
     ("(x, (1, 0.5))", r"(x,(1,\frac12))"),
+    ("3, 125, 250", r"3,\quad 125 ,250"),
+    ("(10, 100)", r"(10,\,100)"),
+    ("f(1, 200)", "f(1,200)"),
+    ("x = 10, 100", r"x=10,\ 100"),
 ]
 
 DIFFERENT = [
@@ -91,8 +99,15 @@ DIFFERENT = [
     ("0.000001", "0.0000012"),
     ("100000", "100000.4"),
     ("1 2", "12"),
+    (r"1 \, 2", "12"),
     ("1,2", "12"),
     ("1,23", "123"),
+    ("10, 100", "10100"),
+    ("10, 100", "10,100"),
+    ("10 ,100", "10,100"),
+    ("x = 10, 100", "10100"),
+    (r"3,\quad 125", "3125"),
+    (r"3,\ 125", "3125"),
     ("0.333...", "0.333"),
     ("1/0", "0"),
     ("--5", "5"),
@@ -145,6 +160,21 @@ def test_only_mathematics_is_left_open(a: str, b: str, expected: bool | None) ->
     assert compare(form_of(b), form_of(a)) is expected
 
 
+@LAW
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(["1/3", "2/3", "-1/3", "1e999", "2e999", "1e-999", "0", "x", "C", "(1,2)"]),
+            st.integers(-3, 3).map(lambda n: f"0.33333{33 + n}"),
+            st.integers(-3, 3).map(lambda n: f"{(n or 1) / 3:.8f}"),
+        ),
+        max_size=12,
+    )
+)
+def test_numbers_are_joined_as_if_every_two_were_compared(answers: list[str]) -> None:
+    assert classify(answers) == classify(answers, key=normal_form, equal=plainly_equal)
+
+
 def test_the_label_is_the_most_frequent_form_and_the_first_on_ties() -> None:
     assert classify(["1/2", "0.5", "3", "0.5"]).labels == ("0.5", "3")
     assert classify(["1/2", "0.5", "3"]).labels == ("1/2", "3")
@@ -190,7 +220,19 @@ def test_frequent_answers_are_compared_first() -> None:
     assert asked[0] == {"z", "b"}
 
 
+def test_a_list_of_numbers_has_their_values() -> None:
+    assert normal_form("3, 125, 250") == "3,125,250"
+    assert form_of(r"3,\quad 125").numbers == (3, 125)
+
+
+def test_a_key_that_can_not_be_compared_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="the key of 'a b' is a list"):
+        classify(["a b"], key=str.split)
+
+
 def test_an_error_in_ones_own_function_passes_through() -> None:
+    with pytest.raises(TypeError):
+        classify(["a"], key=lambda answer: answer + 1)  # type: ignore[operator]
     with pytest.raises(ZeroDivisionError):
         classify(["a", "b"], equal=lambda a, b: bool(len(a) / (len(b) - 1)))
 

@@ -139,6 +139,20 @@ def test_number_is_the_last_one(text: str, expected: str | None) -> None:
         (" \n ", None),
         ("...", None),
         ("The answer is", None),
+        ("The answer is .5.", ".5"),
+        ("The answer is **.5**", ".5"),
+        ("The answer is ...5", "5"),
+        ("The answer is .NET.", "NET"),
+        ("#### .25", ".25"),
+        ("$.50$", ".50"),
+        (".75", ".75"),
+        (r"\boxed{12", None),
+        (r"\boxed{}", None),
+        (r"\boxed{", None),
+        (r"\boxed", None),
+        (r"The answer is \boxed{12", None),
+        (r"The answer is $\boxed{}$.", None),
+        (r"<think>\boxed{3}</think>\boxed{12", "3"),
         (
             r"<think>\boxed{3}</think>I could not put it better, and there is nothing that I would add.",
             "3",
@@ -206,6 +220,12 @@ def test_an_own_function_may_return_an_extraction_a_string_or_nothing() -> None:
     assert extractor(lambda _: "other")("abc") == Extraction("other", 3)
     assert extractor(lambda _: None)("abc") is None
     assert extractor(lambda _: " ")("a c") is None
+
+
+@pytest.mark.parametrize("found", [4, ("4", 1), ["4"]])
+def test_an_own_function_that_returns_something_else_is_an_input_error(found: object) -> None:
+    with pytest.raises(InputError, match="the extraction function returned"):
+        extractor(lambda _: found)("It is 4.")  # type: ignore[arg-type, return-value]
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

@@ -104,6 +104,25 @@ def test_the_expected_bound_is_the_mean_over_how_many_are_right() -> None:
     assert expected_bound(0.7, 12, 0.0) == 0
 
 
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.6, 1.0])
+def test_the_expected_bound_of_thousands_of_trajectories_is_that_of_scipy(share: float) -> None:
+    n = np.arange(1, 2001)
+    bounds = norm.cdf((1.0 * n + 15 * (2 * n - 2000)) / math.sqrt(2000))
+    expected = float(np.sum(binom.pmf(n, 2000, share) * bounds))
+    assert expected_bound(1.0, 2000, share) == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_a_wrong_trajectory_the_bound_is_1() -> None:
+    assert VoteBound.of([2.0], [])(0.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200, 1e308])
+def test_the_bound_is_that_of_the_weights_whatever_their_unit(size: float) -> None:
+    bound, usual = VoteBound.of([size], [size / 2, size]), VoteBound.of([1.0], [0.5, 1.0])
+    assert bound(7.0) == pytest.approx(usual(7.0))
+    assert bound.derivative(7.0) == pytest.approx(usual.derivative(7.0))
+
+
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.6])
 def test_the_simulated_accuracy_meets_the_bound_for_one_wrong_answer(share: float) -> None:
     accuracy = vote_accuracy(2.0, 32, share, 1, np.random.default_rng(4), n_draws=40_000)

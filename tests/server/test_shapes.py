@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from distrivote import SelfStepConf, Trajectory
@@ -21,7 +21,8 @@ POOLS = st.lists(
 )
 
 
-@given(POOLS, st.sampled_from(["dis-gmm", "sc", "wsc-top50", "hier-kmeans", "wsc-gmm-reject"]))
+@given(POOLS, st.sampled_from(["dis-gmm", "auto", "sc", "wsc-top50", "hier-kmeans", "wsc-gmm-reject"]))
+@example(list(zip("aacaabca", [14.0, 8.0, 12.0, 6.0, 8.0, 11.0, 10.0, 6.0], strict=True)), "auto")
 def test_marks_and_counts_of_a_vote_agree(pool: list[tuple[str | None, float]], method: str) -> None:
     ballot = Ballot.of([answer for answer, _ in pool], [confidence for _, confidence in pool])
     tally = vote(ballot, method=method)

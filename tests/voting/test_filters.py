@@ -71,6 +71,20 @@ def test_everything_that_equals_the_quantile_is_kept():
     assert tally.n_kept == 4
 
 
+def test_the_top_share_keeps_what_lies_exactly_on_the_quantile():
+    # The 30th percentile of 31 values is the 10th of them, though 1 - 0.7 is more than 0.3 in floats.
+    for method in ("wsc-top70", "wsc-top:0.7"):
+        assert distrivote.vote(["a"] * 31, range(1, 32), method=method).n_kept == 22
+
+
+@pytest.mark.parametrize("percent", range(1, 101))
+def test_the_top_share_is_numpys_percentile_of_the_rest(percent):
+    for n in (7, 31, 64, 101):
+        confidences = np.arange(1.0, n + 1)
+        kept = distrivote.vote(["a"] * n, confidences, method=f"wsc-top{percent}").n_kept
+        assert kept == (confidences >= np.percentile(confidences, 100 - percent)).sum(), n
+
+
 def test_two_means_cut_minimises_the_squares():
     # {1, 2} {8, 9, 10} leaves 0.5 + 2 = 2.5; every other cut leaves more than 30.
     tally = distrivote.vote(list("abcde"), [9, 1, 8, 2, 10], method="wsc-kmeans")

@@ -7,6 +7,7 @@ import pytest
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.voting.methods import METHODS, parse_method
 from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.votes import HierarchicalVote
 
 NAMES = [
     "auto",
@@ -80,6 +81,9 @@ def test_name_of_a_pipeline_stands_for_that_pipeline(name):
         ("hier-gmm-reject", "dis-gmm"),
         ("dis-gmm:intervals=10", "dis-gmm"),
         (" dis-gmm ", "dis-gmm"),
+        ("wsc-none", "wsc"),
+        ("mob-poly-none", "mob-poly"),
+        ("hier-none:3", "hier:3"),
     ],
 )
 def test_two_ways_to_write_a_method_are_one_method(name, other):
@@ -112,7 +116,10 @@ def test_unknown_name_is_an_error_that_lists_the_nearest(name, nearest):
 
 @pytest.mark.parametrize(
     "name",
-    ["", ":", "-", "dis", "dis-", "reject", "wsc-reject", "dis-gmm-reject", "wsc-gmm-gmm", "gmm"],
+    [
+        *("", ":", "-", "dis", "dis-", "reject", "wsc-reject", "dis-gmm-reject", "wsc-gmm-gmm", "gmm"),
+        *("none", "dis-none", "wsc-none-reject", "auto-none"),
+    ],
 )
 def test_incomplete_name_is_unknown(name):
     with pytest.raises(UnknownNameError, match="unknown method"):
@@ -138,6 +145,7 @@ def test_incomplete_name_is_unknown(name):
         "wsc-top:nan",
         "wsc-top0",
         "wsc-top101",
+        "wsc-top" + "9" * 5000,
         "mob:0",
         "mob:1",
         "mob:nan",
@@ -176,6 +184,17 @@ def test_a_parameter_may_be_as_large_or_small_as_is_said_and_no_more(last, beyon
 def test_unknown_parameter_lists_those_there_are():
     with pytest.raises(UnknownNameError, match="intervals"):
         parse_method("dis-gmm:interval=5")
+
+
+@pytest.mark.parametrize("intervals", [5.0, "5", None])
+def test_intervals_are_whole_numbers(intervals):
+    with pytest.raises(InputError, match="out of range"):
+        HierarchicalVote(intervals)
+
+
+def test_a_pipeline_that_rejects_needs_a_filter():
+    with pytest.raises(InputError, match="filter"):
+        Pipeline(HierarchicalVote(), None, reject=True)
 
 
 def test_a_share_that_is_said_twice_is_an_error():

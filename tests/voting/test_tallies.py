@@ -90,6 +90,14 @@ def test_what_went_back_to_the_majority_has_its_scores_and_no_intervals():
     assert tiny.scores == tally.scores
 
 
+def test_what_went_back_to_the_majority_stands_on_no_split():
+    tally = distrivote.vote(list("aacaabca"), [14.0, 8, 12, 6, 8, 11, 10, 6], method="auto")
+    assert (tally.rejected, tally.n_kept, tally.split) == (None, 8, None)
+    assert tally.first_split.n_positive + tally.first_split.n_negative == 8
+    trusted = distrivote.vote(list("aabbbc") * 5, [9.0, 9.1, 3.0, 3.1, 3.2, 2.9] * 5, method="auto")
+    assert trusted.split is not None
+
+
 @pytest.mark.parametrize("exponent", [-1000, 0, 1000])
 def test_scores_and_cuts_are_in_the_units_that_came_in(exponent):
     values = np.ldexp([1.0, 2.0, 5.0, 6.0], exponent)

@@ -92,6 +92,11 @@ def test_share_is_that_of_the_winner():
     assert distrivote.vote(["a", "b"], [1, 3], method="wsc").share == 0.75
 
 
+@pytest.mark.parametrize("size", [8e307, 1.0, 5e-324])
+def test_share_of_the_largest_and_the_smallest_scores_is_a_share(size):
+    assert distrivote.vote(list("abc"), [size] * 3, method="wsc").share == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_explanation_names_the_winner(method):
     pool = humped(np.random.default_rng(14), 40)
@@ -333,6 +338,73 @@ def test_answer_that_cannot_be_compared_is_named_by_its_index():
         distrivote.vote(["a", ["b"]], [1.0, 2.0], method="wsc")
 
 
+@pytest.mark.parametrize(
+    ("answers", "confidences", "message"),
+    [
+        (["a", "b"], np.array([[1.0], [2.0]]), "confidences have 2 dimensions"),
+        (["a", "b"], [np.array([1.0, 3.0]), 2.0], "confidence 0 is array"),
+        (["a", "b"], [2.0, np.array([1.0])], "confidence 1 is array"),
+        (["a", "b"], [10**400, 2.0], "confidence 0 is too large"),
+        (["a", "b"], [2.0, 10**5000], "confidence 1 is too large"),
+        (["a"], 5.0, "confidences are 5.0"),
+        (5, [1.0], "answers are 5"),
+        ([np.array([1, 2]), "b"], [1.0, 2.0], "answer 0 is a ndarray"),
+        (["a", np.array([1])], [1.0, 2.0], "answer 1 is a ndarray"),
+    ],
+)
+def test_what_is_no_list_of_answers_and_numbers_is_an_input_error(answers, confidences, message):
+    with pytest.raises(InputError, match=message):
+        distrivote.vote(answers, confidences, method="wsc")
+
+
+def test_the_confidences_of_a_ballot_made_by_hand_are_checked():
+    ballot = Ballot(np.array([0, 0, 1]), np.array([-1.0, 0.0, math.inf]), ("a", "b"))
+    with pytest.raises(InputError, match="confidence 0 is -1"):
+        distrivote.vote(ballot, method="wsc")
+
+
+@pytest.mark.parametrize("method", [None, 5, ["sc"]])
+def test_what_is_neither_a_name_nor_a_pipeline_is_an_input_error(method):
+    with pytest.raises(InputError, match="the method is"):
+        distrivote.vote(["a"], [1.0], method=method)
+
+
+@pytest.mark.parametrize("methods", [None, "sc", 5])
+def test_methods_that_are_no_list_are_an_input_error(methods):
+    with pytest.raises(InputError, match="methods are"):
+        distrivote.vote_batch([[0]], [[1.0]], methods=methods)
+    with pytest.raises(InputError, match="methods are"):
+        distrivote.elect(np.array([0]), np.array([1.0]), np.array([0, 1]), methods)
+
+
+def test_an_election_takes_lists_as_well_as_arrays():
+    outcome = distrivote.elect([0, 1, 1], [9.0, 8.0, 7.0], [0, 1, 3], ["sc"])["sc"]
+    assert outcome.winner.tolist() == [0, 1]
+    empty = distrivote.elect([], [], [0], ["sc"])["sc"]
+    assert empty.winner.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("classes", "confidences", "offsets", "message"),
+    [
+        ([0, 1], [1.0], [0, 2], "2 classes but 1 confidences"),
+        ([0, 1], [1.0, 2.0], [0, 3], "offsets"),
+        ([0, 1], [1.0, 2.0], [-1, 2], "offsets"),
+        ([0, 1], [1.0, 2.0], [0, 2, 1], "offsets"),
+        ([0, 1], [1.0, 2.0], [], "offsets"),
+        ([0, 1], [1.0, 2.0], 2, "offsets"),
+        ([0, 1], [1.0, 2.0], [0.0, 2.0], "offsets"),
+        ([[0, -2]], [[1.0, 2.0]], [0, 1], "dimension"),
+        (3, [1.0], [0, 1], "dimension"),
+        (["a", "b"], [1.0, 2.0], [0, 2], "whole numbers"),
+        ([0, 1], ["high", "low"], [0, 2], "positive numbers"),
+    ],
+)
+def test_an_election_of_what_is_no_pools_is_an_input_error(classes, confidences, offsets, message):
+    with pytest.raises(InputError, match=message):
+        distrivote.elect(classes, confidences, offsets, ["wsc"])
+
+
 def test_ballot_with_confidences_beside_it_is_an_error():
     with pytest.raises(InputError, match="ballot"):
         distrivote.vote(Ballot.of(["a"], [1.0]), [1.0])
@@ -372,6 +444,7 @@ def test_missing_confidence_of_an_unanswered_trajectory_of_a_batch_is_no_error()
         (np.zeros((2, 3)), np.ones((2, 3)), "float"),
         ([["a", "b"]], [[1.0, 2.0]], "whole numbers"),
         ([[0, 1]], [["high", "low"]], "numbers"),
+        ([[0, 1]], [[10**400, 2.0]], "numbers"),
         ([[0, -2]], [[1.0, 2.0]], "-2"),
         (np.zeros((2, 3), dtype=bool), np.ones((2, 3)), "bool"),
         (np.array([[2**63, 0]], dtype=np.uint64), np.ones((1, 2)), "class 9223372036854775808 is too large"),

@@ -8,11 +8,13 @@ mathematics; for that, hand in `equal=math_equal()` from answers.mathverify besi
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from distrivote.answers.forms import normal_form, plainly_equal
+from distrivote.answers.forms import form_of, near, normal_form, plainly_equal
+from distrivote.errors import InputError
 
 Equal: TypeAlias = Callable[[str, str], bool]
 Key: TypeAlias = Callable[[str], Hashable]
@@ -55,16 +57,25 @@ def classify(answers: Sequence[str | None], *, equal: Equal | None = None, key: 
     >>> classify(["Paris", "paris", "Rome"], key=str.lower).labels
     ('Paris', 'Rome')
     """
-    if key is None and equal is None:
+    plain = key is None and equal is None
+    if plain:
         key, equal = normal_form, plainly_equal
     forms = [None if answer is None else answer.strip() or None for answer in answers]
     counts = Counter(form for form in forms if form is not None)
     groups: dict[Hashable, list[str]] = {}
     for form in counts:
-        groups.setdefault(form if key is None else key(form), []).append(form)
+        mark = form if key is None else key(form)
+        try:
+            groups.setdefault(mark, []).append(form)
+        except TypeError:
+            raise InputError(
+                f"the key of {form!r} is a {type(mark).__name__}, which can't be compared as one value:"
+                " return a string, a number or a tuple"
+            ) from None
     joined = list(groups.values())
     if equal is not None:
-        joined = _join(joined, counts, equal)
+        clusters = _clusters(groups) if plain else [joined]
+        joined = [group for cluster in clusters for group in _join(cluster, counts, equal)]
     # A Counter keeps the order of first sight, and max the first of several.
     group_of = {form: index for index, group in enumerate(joined) for form in group}
     numbers: dict[int, int] = {}
@@ -77,8 +88,24 @@ def classify(answers: Sequence[str | None], *, equal: Equal | None = None, key: 
     return Classes(ids, tuple(best[group] for group in numbers))
 
 
+def _clusters(groups: Mapping[Hashable, list[str]]) -> list[list[list[str]]]:
+    """Return the groups in clusters: the plain rules join nothing but numbers of nearly the same size."""
+    clusters = [[group] for key, group in groups.items() if isinstance(key, str)]
+    numbers = [(form_of(group[0]).size, group) for key, group in groups.items() if not isinstance(key, str)]
+    before = math.nan
+    for size, group in sorted(numbers, key=lambda number: number[0]):
+        if near(size, before):
+            clusters[-1].append(group)
+        else:
+            clusters.append([group])
+        before = size
+    return clusters
+
+
 def _join(groups: list[list[str]], counts: Counter[str], equal: Equal) -> list[list[str]]:
     """Return the connected groups together: union-find over all pairs."""
+    if len(groups) == 1:
+        return groups
     # No choice here may depend on the order of the answers: `equal` need not be as good as its name.
     speakers = [min(group, key=lambda form: (len(form), form)) for group in groups]
     weights = [sum(counts[form] for form in group) for group in groups]

@@ -132,6 +132,7 @@ _NUMBER = re.compile(
 _SENTENCE_END = re.compile(r"\.(?=\s|\*|$)")
 _THINK_END = "</think>"
 _EDGES = " \t\r\n*_$."
+_LEADING_EDGES = re.compile(r"(?:[ \t\r\n*_$]|\.(?![0-9])|(?<=\.)\.)++")
 _SHORT_LINE = 40
 """Characters: a longer line is a sentence about something rather than an answer."""
 
@@ -205,11 +206,11 @@ def _stated(text: str, start: int) -> Extraction | None:
     line_end = text.find("\n", last.end(), end)
     line_end = end if line_end < 0 else line_end
     sentence = _SENTENCE_END.search(text, last.end(), line_end)
-    return _trimmed(text, last.end(), sentence.start() if sentence else line_end, _EDGES)
+    return _unboxed(text, last.end(), sentence.start() if sentence else line_end)
 
 
 def _one_line(text: str, start: int) -> Extraction | None:
-    line = _trimmed(text, start, len(text), _EDGES)
+    line = _unboxed(text, start, len(text))
     if line is None or len(line.answer) > _SHORT_LINE or "\n" in line.answer:
         return None
     return None if _STATEMENT.search(line.answer) else line
@@ -222,13 +223,20 @@ def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
     return found
 
 
-def _trimmed(text: str, start: int, end: int, edges: str | None = None) -> Extraction | None:
+def _unboxed(text: str, start: int, end: int) -> Extraction | None:
+    """Return a stretch of the text without its edges, None if a box in it is empty or was cut off."""
+    end = start + len(text[start:end].rstrip(_EDGES))
+    edges = _LEADING_EDGES.match(text, start, end)
+    found = _trimmed(text, edges.end() if edges else start, end)
+    return None if found is None or "\\boxed" in found.answer else found
+
+
+def _trimmed(text: str, start: int, end: int) -> Extraction | None:
     """Return a stretch of the text without blank edges, None if nothing is left."""
-    answer = text[start:end].rstrip(edges)
+    answer = text[start:end].rstrip()
     end = start + len(answer)
-    answer = answer.lstrip(edges)
-    # The edges are not all that is blank.
-    return Extraction(answer, end) if answer.strip() else None
+    answer = answer.lstrip()
+    return Extraction(answer, end) if answer else None
 
 
 def _matching(pattern: re.Pattern[str]) -> Extractor:
@@ -252,6 +260,10 @@ def _calling(own: OwnExtractor) -> Extractor:
         if isinstance(found, str):
             at = text.rfind(found)
             found = Extraction(found, at + len(found) if at >= 0 else len(text))
+        if found is not None and not isinstance(found, Extraction):
+            raise InputError(
+                f"the extraction function returned {found!r}: return a string, an Extraction, or None"
+            )
         return found if found is not None and found.answer.strip() else None
 
     return call

@@ -5,7 +5,8 @@ The plain rules know notation, not mathematics. In the order in which they apply
     edges      $...$, \\(...\\), \\text{...}, \\boxed{...}, {...}, (...) without a comma, **...**, spaces,
                \\left, \\right and a final full stop do not count
     numbers    0.50 = .5 = 1/2 = \\frac12 = 5\\cdot10^{-1}, 1,234 = 1{,}234 = 1234, x = 5 is 5; exact, except
-               that a decimal of six or more places and digits equals what rounds to it: 0.333333 = 1/3
+               that a decimal of six or more places and digits equals what rounds to it: 0.333333 = 1/3.
+               A comma with a space beside it makes a list: 1, 234
     units      %, a degree sign and a currency sign do not count: 50\\% is 50 and not 1/2, as in the grader
                of MATH. Calling it both would make 50 and 1/2 equal as soon as one reply has a %
     words      compared without regard to case; choice letters with it: (C) = C) = C, and c is another
@@ -66,9 +67,14 @@ def compare(a: Form, b: Form) -> bool | None:
     if isinstance(a.key, str) or isinstance(b.key, str):
         return True if a.key == b.key else False if a.is_text or b.is_text else None
     # Two floats compare in a twentieth of the time of two fractions, and most are far apart.
-    if not math.isclose(a.size, b.size, rel_tol=1e-5):
+    if not near(a.size, b.size):
         return False
     return a.key == b.key or _rounds_to(a.key, b) or _rounds_to(b.key, a)
+
+
+def near(size: float, other: float) -> bool:
+    """Say whether two numbers of these sizes may be equal."""
+    return math.isclose(size, other, rel_tol=1e-5)
 
 
 def form_of(answer: str) -> Form:
@@ -92,7 +98,8 @@ _SPELLINGS = str.maketrans(
         "½": r"\frac12 ", "²": "^2", "³": "^3", "％": "%", "~": " ",
     }
 )  # fmt: skip
-_SPACING = re.compile(r"(?<!\\)\\(?:[,!;: ]|(?:quad|qquad|displaystyle)(?![A-Za-z]))|\s++")
+_TIGHT_COMMA = re.compile(r"(?<!\\)(?:\\!)*+,\s*+(?:\\!\s*+)++")
+_SPACING = re.compile(r"(?:(?<!\\)\\(?:[,!;: ]|(?:quad|qquad|displaystyle)(?![A-Za-z]))|\s)++")
 _SIZING = re.compile(r"\\(?:left|right)(?![A-Za-z])\s*+\.?+|\\[bB]igg?+[lr]?+(?![A-Za-z])")
 _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _NAME = re.compile(
@@ -106,7 +113,7 @@ _BRACKET = re.compile(r"\\.|[][(){}]", re.DOTALL)
 _BRACKET_OR_COMMA = re.compile(r"\\.|[][(){},]", re.DOTALL)
 _OPENING, _CLOSING = ("(", "[", "{", r"\{"), (")", "]", "}", r"\}")
 _LIST = re.compile(r"(\\\{|[(\[])?(.*?)(\\\}|[)\]])?", re.DOTALL)
-_SPACE = re.compile(r"(\\[A-Za-z]++ )(?=[A-Za-z])|(?<=[0-9])( )(?=[0-9])| ")
+_SPACE = re.compile(r"(\\[A-Za-z]++ )(?=[A-Za-z])|((?<=[0-9]) (?=,?[0-9])|(?<=,) (?=[0-9]))| ")
 _LEFT_SIDE = re.compile(r"(?:[A-Za-z]|\\[a-z]++)(?:_\{?[A-Za-z0-9]++\}?)?=")
 
 _DECIMAL = r"([+-]?(?:(?:[0-9]{1,3}(?:[, ][0-9]{3})++|[0-9]++)(?:\.[0-9]*+)?|\.[0-9]++))"
@@ -144,6 +151,7 @@ def _form(text: str) -> Form:
         return Form(choice[1], choice[1], is_text=True)
     if _WORDS.fullmatch(latex) or _PROSE.search(latex):
         return Form(latex.casefold(), latex, is_text=True)
+    compact = compact.replace(" ,", ",").replace(", ", ",")
     for pattern, spelling in _RESPELLINGS:
         compact = pattern.sub(spelling, compact)
     return _list(compact) or Form(compact, latex)
@@ -152,7 +160,8 @@ def _form(text: str) -> Form:
 def _tidy(text: str) -> str:
     """Return a text without what wraps it, in LaTeX's spelling, each gap one space wide."""
     text = _NAME.sub(r"\\\1 ", text.replace("√(", "sqrt(").translate(_SPELLINGS))
-    text = _FRACTION.sub(r"\\frac", _SIZING.sub("", _SPACING.sub(" ", text))).replace("{,}", ",")
+    text = _SPACING.sub(" ", _TIGHT_COMMA.sub(",", text.replace("{,}", ",")))
+    text = _FRACTION.sub(r"\\frac", _SIZING.sub("", text))
     for _ in range(_MOST_WRAPPERS):
         text = text.strip()
         before = text
@@ -203,7 +212,7 @@ def _list(compact: str) -> Form | None:
     if start == r"\{":
         elements.sort(key=lambda element: str(element.key))
     key = ",".join(str(element.key) for element in elements)
-    latex = ",".join(element.latex for element in elements)
+    latex = ", ".join(element.latex for element in elements)
     return Form(start + key + end, start + latex + end, numbers)
 
 

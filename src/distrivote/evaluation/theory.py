@@ -88,7 +88,8 @@ class VoteBound:
     ) -> VoteBound:
         """Return the bound for the weights of the right and of all wrong trajectories.
 
-        The weights multiply the confidences: all 1 is the weighted vote of the method.
+        The weights multiply the confidences: all 1 is the weighted vote of the method. Their unit does not
+        matter, so the largest is made 1.
         """
         right, wrong = list(weights_right), list(weights_wrong)
         _check_spreads(sd_right, sd_wrong)
@@ -96,6 +97,8 @@ class VoteBound:
             raise InputError("a weight is negative or not finite: weights are numbers from 0 up")
         if not any(right):
             raise InputError("no right trajectory has a weight: there is nothing to bound")
+        unit = max([*right, *wrong])
+        right, wrong = ([weight / unit for weight in side] for side in (right, wrong))
         square_right, square_wrong = (sum(weight**2 for weight in side) for side in (right, wrong))
         return cls(sum(right), sum(wrong), square_right, square_wrong, mean_wrong, sd_right, sd_wrong)
 
@@ -129,10 +132,18 @@ def expected_bound(delta: float, n_trajectories: int, share_right: float) -> flo
     """
     total = 0.0
     for n in range(1, n_trajectories + 1):
-        weight = math.comb(n_trajectories, n) * share_right**n * (1 - share_right) ** (n_trajectories - n)
         rest = n_trajectories - n
-        total += weight * VoteBound(n, rest, n, rest)(delta)
+        total += _binomial(n, n_trajectories, share_right) * VoteBound(n, rest, n, rest)(delta)
     return total
+
+
+def _binomial(n: int, n_trajectories: int, share: float) -> float:
+    """Return the probability that n of so many are right, by logarithms: the factors may not fit a float."""
+    if share in (0, 1):
+        return float(n == share * n_trajectories)
+    rest = n_trajectories - n
+    ways = math.lgamma(n_trajectories + 1) - math.lgamma(n + 1) - math.lgamma(rest + 1)
+    return math.exp(ways + n * math.log(share) + rest * math.log1p(-share))
 
 
 def vote_accuracy(

@@ -49,6 +49,8 @@ class SelfStepConf:
             raise InputError(
                 f'the reflection text is {self.reflection!r}: give at least one word, such as "wait"'
             )
+        if not hasattr(self.split, "start"):
+            raise InputError(f"the splitter is {self.split!r}: give one, as splitting.splitter makes them")
 
     @classmethod
     def as_published(cls) -> SelfStepConf:

@@ -9,9 +9,10 @@ Missing is explicit: no answer is None (class -1), no confidence is NaN. Higher 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from distrivote.errors import InputError
 
 Answer: TypeAlias = Hashable
 """An answer's label. Equal labels are one answer."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +58,7 @@ class Ballot:
         None, NaN and blank strings are no answer. Confidences must be positive and finite; None and
         NaN are missing.
         """
-        answers = list(answers)
+        answers = _listed(answers, "answers")
         classes, labels = _classes(answers)
         return cls(classes, _confidences(confidences, len(answers)), labels, tuple(notes))
 
@@ -65,11 +68,11 @@ def _classes(answers: Sequence[Answer | None]) -> tuple[npt.NDArray[np.int64], t
     numbers: dict[Answer, int] = {}
     classes = np.full(len(answers), -1, dtype=np.int64)
     for index, answer in enumerate(answers):
-        if answer is None or answer != answer or (isinstance(answer, str) and not answer.strip()):
-            continue
         try:
+            if answer is None or answer != answer or (isinstance(answer, str) and not answer.strip()):
+                continue
             classes[index] = numbers.setdefault(answer, len(numbers))
-        except TypeError:
+        except (TypeError, ValueError):
             raise InputError(
                 f"answer {index} is a {type(answer).__name__}, which can't be compared as one value:"
                 " hand in strings or numbers"
@@ -81,24 +84,37 @@ def _confidences(values: Iterable[float | None] | None, n: int) -> npt.NDArray[n
     """Return the confidences as checked floats, NaN where missing."""
     if values is None:
         return np.full(n, np.nan)
-    items = list(values)
+    items = _listed(values, "confidences")
     if len(items) != n:
         raise InputError(f"{n} answers but {len(items)} confidences: hand in one confidence per answer")
     try:
         confidences = np.array([np.nan if v is None else v for v in items], dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         index, value = next((i, v) for i, v in enumerate(items) if not _is_number(v))
+        said = "too large" if isinstance(value, int) else repr(value)
         raise InputError(
-            f"confidence {index} is {value!r}: hand in a positive number, or None where there is none"
+            f"confidence {index} is {said}: hand in a positive number, or None where there is none"
         ) from None
+    if confidences.ndim != 1:
+        raise InputError(f"confidences have {confidences.ndim} dimensions: hand in one number per answer")
     check_confidences(confidences)
     return confidences
 
 
+def _listed(values: Iterable[_T], what: str) -> list[_T]:
+    try:
+        items = iter(values)
+    except TypeError:
+        raise InputError(f"{what} are {values!r}: hand in a list with one for each trajectory") from None
+    return list(items)
+
+
 def _is_number(value: object) -> bool:
+    if isinstance(value, np.ndarray) and value.ndim:
+        return False
     try:
         float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return value is None
     return True
 
@@ -171,7 +187,8 @@ class Tally:
 
     n_unanswered: int
     split: Split | None = None
-    """The split that the final vote stands on: the second one if an answer was rejected."""
+    """The split that the final vote stands on: the second one if an answer was rejected, none where `auto`
+    went back to the majority."""
 
     first_split: Split | None = None
     """The split of the whole pool."""
@@ -203,8 +220,12 @@ class Tally:
     @property
     def share(self) -> float:
         """The winner's share of the score; not a probability."""
-        total = sum(self.scores.values())
-        return self.scores[self.answer] / total if self.answer is not None and total else 0.0
+        if self.answer is None:
+            return 0.0
+        mine, total = self.scores[self.answer], sum(self.scores.values())
+        if total == math.inf:
+            return 1 / sum(score / mine for score in self.scores.values())
+        return mine / total if total else 0.0
 
     @property
     def probability(self) -> float:

@@ -39,10 +39,11 @@ def _split(tally: Tally, split: Split) -> str:
         cast += f" ({tally.n_unanswered} more without one)"
     if not split.n_negative:
         return f"{cast}: the confidences could not be told apart, so all are kept."
-    line = (
-        f"{cast}, cut at confidence {_told(split.cut, split)}: {split.n_positive} likely right are kept,"
-        f" {split.n_negative} likely wrong are set aside."
+    kept, aside = (
+        f"{n} likely {side} {'is' if n == 1 else 'are'}"
+        for n, side in ((split.n_positive, "right"), (split.n_negative, "wrong"))
     )
+    line = f"{cast}, cut at confidence {_told(split.cut, split)}: {kept} kept, {aside} set aside."
     if split.means is not None and split.sds is not None and split.weights is not None:
         wrong, right = (
             f"{weight:.0%} around {_told(mean, split)} ± {sd:.2g}"

@@ -7,6 +7,7 @@ or above one confidence, and it is never empty when anything was answered.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -82,7 +83,9 @@ class TopFilter:
         rows = splittable(ranked, sizes)
         if rows.size:
             ranked, sizes = ranked[rows], sizes[rows]
-            quantiles = _linear_quantiles(ranked, sizes, 1.0 - self.fraction)
+            # 1 - 0.7 is more than 0.3 in floats, which would lose the trajectory at the quantile.
+            rest = float(1 - Fraction(str(self.fraction)))
+            quantiles = _linear_quantiles(ranked, sizes, rest)
             cut_at(splits, rows, ranked, np.count_nonzero(ranked < quantiles[:, None], axis=1))
         return splits
 

@@ -1,8 +1,9 @@
 """Method names: what users write, and the pipelines that they stand for.
 
 A name is VOTE, VOTE-FILTER or VOTE-FILTER-reject; `dis-FILTER` is short for `hier-FILTER-reject`. The
-filter `top` takes its percentage in the name (`top50`) or as a parameter. Parameters follow a colon:
-`wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. `auto` is `dis-gmm` with trust.
+filter `top` takes its percentage in the name (`top50`) or as a parameter; `none` is no filter. Parameters
+follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. `auto` is `dis-gmm`
+with trust.
 """
 
 from __future__ import annotations
@@ -67,6 +68,15 @@ _FILTERS: dict[str, type[Any]] = {
 }
 
 
+def method_of(method: str | Pipeline) -> Pipeline:
+    """Return a method as it is, or the one that a name stands for."""
+    if isinstance(method, str):
+        return parse_method(method)
+    if not isinstance(method, Pipeline):
+        raise InputError(f"the method is {method!r}: give a name such as dis-gmm, or a Pipeline")
+    return method
+
+
 def parse_method(name: str) -> Pipeline:
     """Return the pipeline that a method name stands for.
 
@@ -82,12 +92,14 @@ def parse_method(name: str) -> Pipeline:
     if words[-1] == "reject" and len(words) == 3 and not reject:
         reject = True
         words.pop()
+    if words[1:] == ["none"]:
+        words.pop()
     if words[0] not in _VOTES or len(words) > 2 or (reject and len(words) < 2):
         raise UnknownNameError("method", name, METHODS)
     vote_type, filter_type, percent = _VOTES[words[0]], None, None
     if len(words) == 2:
         filter_name = words[1]
-        if filter_name.startswith("top") and filter_name[3:].isdecimal():
+        if filter_name.startswith("top") and filter_name[3:].isdecimal() and len(filter_name) < 12:
             filter_name, percent = "top", int(filter_name[3:])
         if filter_name not in _FILTERS:
             raise UnknownNameError("method", name, METHODS)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distrivote.errors import InputError
 from distrivote.voting.filters import Filter
 from distrivote.voting.kernels.evidence import Evidence, evidence_of
 from distrivote.voting.kernels.pools import (
@@ -136,7 +137,8 @@ class Decision(NamedTuple):
     """(n_pools,) The answer that was dropped, -1 for none."""
 
     splits: Splits | None
-    """The splits that the final votes stand on; None without a filter."""
+    """The splits that the final votes stand on, where they did not go back to the majority; None without a
+    filter."""
 
     unweighed: IntArray | None = None
     """(n_pools,) What DistriVoting elected before its answer was weighed; None without trust."""
@@ -161,6 +163,10 @@ class Pipeline:
 
     trust: Trust | None = None
     """Believe the majority instead where the evidence of the confidences does not outweigh its votes."""
+
+    def __post_init__(self) -> None:
+        if self.reject and self.filter is None:
+            raise InputError("a pipeline that rejects has no filter: give one, such as GmmFilter()")
 
     @property
     def name(self) -> str:

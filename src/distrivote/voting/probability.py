@@ -84,7 +84,15 @@ def _logistic(z: FloatArray) -> FloatArray:
     return half
 
 
-def fit(rows: FloatArray, right: BoolArray, *, fewest: int, most: int, source: str) -> Calibration:
+def fit(
+    rows: FloatArray,
+    right: BoolArray,
+    *,
+    fewest: int,
+    most: int,
+    source: str,
+    weights: FloatArray | None = None,
+) -> Calibration:
     """Return the calibration that makes these labels likeliest.
 
     Args:
@@ -93,18 +101,21 @@ def fit(rows: FloatArray, right: BoolArray, *, fewest: int, most: int, source: s
         fewest: The smallest number of answers of a question.
         most: The largest.
         source: What these questions are, in a few words.
+        weights: (n,) How much each counts; all the same if not said.
     """
     if len(right) < MIN_QUESTIONS or right.all() or not right.any():
         raise InputError(
             f"{len(right)} questions, {np.count_nonzero(right)} of them answered right: a calibration needs"
             f" at least {MIN_QUESTIONS} with right and wrong ones among them"
         )
-    fits = [_newton(rows, right, columns) for columns in ([0, 1], [0], [1])]
+    each = np.ones(len(right)) if weights is None else weights
+    fits = [_newton(rows, right, each, columns) for columns in ([0, 1], [0], [1])]
     # The best of those whose weights are not negative; the last resort is that nothing tells.
     allowed = [found for found in fits if (found[1][1:] >= 0).all()]
-    base = float(np.log(right.mean() / (1 - right.mean())))
-    _, weights = min(allowed, key=lambda found: found[0], default=(0.0, np.array([base, 0.0, 0.0])))
-    intercept, evidence, share = weights.tolist()
+    rate = float(np.average(right, weights=each))
+    base = float(np.log(rate / (1 - rate)))
+    _, found = min(allowed, key=lambda found: found[0], default=(0.0, np.array([base, 0.0, 0.0])))
+    intercept, evidence, share = found.tolist()
     return Calibration(
         intercept=intercept,
         evidence=evidence,
@@ -116,22 +127,27 @@ def fit(rows: FloatArray, right: BoolArray, *, fewest: int, most: int, source: s
     )
 
 
-def _newton(rows: FloatArray, right: BoolArray, columns: list[int]) -> tuple[float, FloatArray]:
-    """Return the loss and (intercept, evidence, share) of a logistic regression on these columns."""
+def _newton(
+    rows: FloatArray, right: BoolArray, each: FloatArray, columns: list[int]
+) -> tuple[float, FloatArray]:
+    """Return the loss and (intercept, evidence, share) of a logistic regression on these columns.
+
+    `each` is how much each row counts.
+    """
     matrix = np.column_stack([np.ones(len(rows)), rows[:, columns]])
-    penalty = np.diag([0.0] + [_RIDGE * len(rows)] * len(columns))
+    penalty = np.diag([0.0] + [_RIDGE * float(each.sum())] * len(columns))
     weights = np.zeros(matrix.shape[1])
     for _ in range(100):
         p = _logistic(matrix @ weights)
-        gradient = matrix.T @ (p - right) + penalty @ weights
-        hessian = matrix.T @ (matrix * (p * (1 - p) + 1e-9)[:, None]) + penalty
+        gradient = matrix.T @ (each * (p - right)) + penalty @ weights
+        hessian = matrix.T @ (matrix * (each * p * (1 - p) + 1e-9)[:, None]) + penalty
         step = np.linalg.solve(hessian, gradient)
         step *= min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
         weights = weights - step
         if np.abs(step).max() < 1e-10:
             break
     z = matrix @ weights
-    loss = float((np.logaddexp(0.0, z) - right * z).sum() + weights @ penalty @ weights / 2)
+    loss = float(each @ (np.logaddexp(0.0, z) - right * z) + weights @ penalty @ weights / 2)
     whole = np.zeros(3)
     whole[[0, *(column + 1 for column in columns)]] = weights
     return loss, whole

@@ -50,7 +50,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
 
     first = electorate.splits(pipeline.filter) if pipeline.filter is not None else None
     probabilities = electorate.probabilities(calibration, pipeline.trust or Trust())[0]
-    everyone = pools.answered[0]
+    went_back, everyone = _went_back(decision), pools.answered[0]
     rest = everyone & (pools.answers[0] != decision.rejected[0])
     return Tally(
         method=pipeline.name,
@@ -60,7 +60,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         votes=counts(answered),
         kept_votes=counts(kept),
         n_unanswered=int(np.count_nonzero(~answered)),
-        split=_split(decision.splits, pools, rest, exponent),
+        split=None if went_back else _split(decision.splits, pools, rest, exponent),
         first_split=_split(first, pools, everyone, exponent),
         rejected=label(decision.rejected[0]),
         negative_answer=label(decision.negative_winners[0]),
@@ -68,7 +68,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         weighing=_weighing(decision, electorate.evidence, label),
         probabilities={ballot.labels[c]: float(probabilities[c]) for c in order},
         calibrated=calibration.covers(int(answered.sum())),
-        notes=ballot.notes + _notes(pipeline, ballot, None if _went_back(decision) else first),
+        notes=ballot.notes + _notes(pipeline, ballot, None if went_back else first),
         confidences=ballot.confidences[answered],
     )
 

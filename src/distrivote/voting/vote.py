@@ -16,7 +16,7 @@ from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally, check_confi
 from distrivote.voting.blocks import Block, blocks_of
 from distrivote.voting.kernels.evidence import evidence_of
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, make_pools
-from distrivote.voting.methods import parse_method
+from distrivote.voting.methods import method_of, parse_method
 from distrivote.voting.pipeline import Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.tallies import separations, tally_of
@@ -46,9 +46,10 @@ def vote(
         if confidences is not None:
             raise InputError("a ballot holds its confidences already: leave the second argument out")
         ballot = answers
+        check_confidences(ballot.confidences)
     else:
         ballot = Ballot.of(answers, confidences)
-    pipeline = _pipeline(method)
+    pipeline = method_of(method)
     _require_confidences(ballot.classes, ballot.confidences, [pipeline], "confidence {}".format)
     pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
     return tally_of(ballot, pools, pipeline, calibration or Calibration())
@@ -84,7 +85,7 @@ def vote_batch(
         if not np.array_equal(offsets, other):
             raise InputError(_shape_difference(offsets, other))
     pools = (_integers(flat_classes), _floats(flat_confidences), offsets)
-    pipelines = {name: _pipeline(name) for name in methods}
+    pipelines = _pipelines(methods)
     if any(pipeline.trust is not None for pipeline in pipelines.values()):
         trust = trust_of(*pools)
         pipelines = {
@@ -118,7 +119,7 @@ def elect(
         methods: Names. `auto` judges each pool by itself.
         calibration: Where probabilities come from; without one they are NaN.
     """
-    return _elect(classes, confidences, offsets, {name: _pipeline(name) for name in methods}, calibration)
+    return _elect(*_checked(classes, confidences, offsets), _pipelines(methods), calibration)
 
 
 def _elect(
@@ -143,11 +144,31 @@ def _elect(
     return outcomes
 
 
-def _pipeline(method: str | Pipeline) -> Pipeline:
-    return parse_method(method) if isinstance(method, str) else method
-
-
 # Checking what came in
+
+
+def _pipelines(methods: Iterable[str]) -> dict[str, Pipeline]:
+    if isinstance(methods, str) or not isinstance(methods, Iterable):
+        raise InputError(f"methods are {methods!r}: give a list of names, such as ['sc', 'dis-gmm']")
+    return {name: method_of(name) for name in methods}
+
+
+def _checked(
+    classes: npt.ArrayLike, confidences: npt.ArrayLike, offsets: npt.ArrayLike
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """Return what `elect` takes as arrays that fit each other."""
+    given = {"classes": classes, "confidences": confidences, "offsets": offsets}
+    for what, values in given.items():
+        if np.ndim(values) != 1:
+            raise InputError(f"{what} have {np.ndim(values)} dimensions: hand in one flat sequence")
+    flat, ends = (_integers(np.asarray(classes)), _floats(np.asarray(confidences))), np.asarray(offsets)
+    n, n_confidences = map(len, flat)
+    if n != n_confidences:
+        raise InputError(f"{n} classes but {n_confidences} confidences: hand in one confidence per class")
+    whole = np.issubdtype(ends.dtype, np.integer)
+    if not (whole and ends.size and ends[0] >= 0 and ends[-1] <= n and (np.diff(ends) >= 0).all()):
+        raise InputError(f"offsets do not cut {n} classes into pools: give whole numbers from 0 up to {n}")
+    return *flat, ends
 
 
 def _require_confidences(
@@ -219,7 +240,7 @@ def _integers(values: npt.NDArray[np.generic]) -> IntArray:
 def _floats(values: npt.NDArray[np.generic]) -> FloatArray:
     try:
         return values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"confidences are of type {values.dtype}: hand in positive numbers, NaN where missing"
         ) from None

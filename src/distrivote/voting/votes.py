@@ -166,8 +166,10 @@ class HierarchicalVote:
     scores_confidence: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.intervals <= 10_000:
-            raise InputError(f"{self.intervals} intervals are out of range: give a number from 1 to 10000")
+        if not isinstance(self.intervals, (int, np.integer)) or not 1 <= self.intervals <= 10_000:
+            raise InputError(
+                f"{self.intervals} intervals are out of range: give a whole number from 1 to 10000"
+            )
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return Count(*hierarchical_vote(pools, members, self.intervals, negated))

@@ -54,6 +54,9 @@ def candidate_sizes(n: int, q: float) -> tuple[int, ...]:
     """Return the different max(1, floor(q^j n)) for j = 0, 1, ..., largest first, down to 1."""
     sizes, j = [n], 0
     while sizes[-1] > 1:
+        # Steps of less than one from here on, however many there are: they leave no size out.
+        if (1.0 - q) * (sizes[-1] + 1) < 0.999:
+            return (*sizes, *range(sizes[-1] - 1, 0, -1))
         j += 1
         size = max(1, int(q**j * n))
         if size < sizes[-1]:
