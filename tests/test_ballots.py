@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from distrivote.ballots import ballot_of, from_openai, from_vllm
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.splitting import DelimiterSplitter, EntropySplitter
-from distrivote.trajectory import Trajectory
+from distrivote.selfstepconf import SelfStepConf, replay
+from distrivote.splitting import DelimiterSplitter, EntropySplitter, Splitter
+from distrivote.trajectory import Insertion, Interventions, Trajectory
 
 
 def reply(tokens: list[str], confidences: list[float], k: int = 20) -> Trajectory:
@@ -53,6 +55,66 @@ def test_the_splitter_can_be_chosen_by_name_or_as_an_object() -> None:
     assert ballot_of([SURE], split="window:3").confidences[0] == pytest.approx(14.0)
     assert ballot_of([SURE], split=DelimiterSplitter("Bye")).confidences[0] == pytest.approx(13.8)
     assert ballot_of([SURE], split=EntropySplitter(0.0, 3)).confidences[0] == pytest.approx(14.0)
+
+
+TOKENS = ["Sure", ".\n\n", "Hm", "\n\n", "wait\n\n", "So", r" \boxed{4}"]
+VALUES = [10.0, 10.0, 5.0, 5.0, 20.0, 6.0, 6.0]
+
+
+def steered(split: Splitter, entropies: list[float] | None = None) -> Trajectory:
+    """Return a reply into which a reflection was injected that holds a boundary of its own."""
+    record = replay(SelfStepConf(reflection="wait\n\n", split=split), TOKENS, VALUES, entropies)
+    return replace(reply(TOKENS, VALUES), interventions=record)
+
+
+def test_no_boundary_is_looked_for_in_injected_text() -> None:
+    found = steered(DelimiterSplitter())
+    assert found.interventions is not None
+    assert found.interventions.step_ends == (2, 4, 7)
+    assert ballot_of([found]).confidences[0] == pytest.approx(32 / 3)
+    assert ballot_of([replace(found, interventions=None)]).confidences[0] == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("line", 32 / 3), ("exact", 32 / 3), ("window:5", 62 / 7), ("window:3", 6.0)]
+)
+def test_steps_of_another_splitter_have_no_boundary_there_either(asked: str, expected: float) -> None:
+    found = ballot_of([steered(DelimiterSplitter())], split=asked, steered_by=DelimiterSplitter())
+    assert found.confidences[0] == pytest.approx(expected)
+
+
+def test_the_record_of_a_controller_with_the_same_splitter_is_believed() -> None:
+    split = EntropySplitter(0.5, 2)
+    known_to_the_engine = [0.0, 0.0, 0.0, 0.9, 0.0, 0.0, 0.0]
+    found = steered(split, known_to_the_engine)
+    assert found.interventions is not None
+    assert found.interventions.step_ends == (4, 7)
+    own = ballot_of([found], split=split, steered_by=split)
+    assert own.confidences[0] == pytest.approx(32 / 3)
+    for other in (None, EntropySplitter(0.6, 2)):
+        again = ballot_of([found], split=split, steered_by=other)
+        assert again.confidences[0] == ballot_of([reply(TOKENS, VALUES)], split=split).confidences[0]
+
+
+def test_a_record_that_does_not_fit_the_tokens_or_has_no_steps_is_not_used() -> None:
+    plain = ballot_of([SURE]).confidences[0]
+    for record in (Interventions(), Interventions((), (2,), (9.0,)), Interventions((), (2, 9), (9.0, 9.0))):
+        found = replace(SURE, interventions=record)
+        assert ballot_of([found], steered_by=DelimiterSplitter()).confidences[0] == plain
+
+
+def test_other_controllers_leave_the_steps_of_the_text() -> None:
+    found = replace(reply(TOKENS, VALUES), interventions=Interventions((Insertion(4, 1),)))
+    assert ballot_of([found]).confidences[0] == pytest.approx(6.0)
+
+
+def test_white_space_before_a_stop_string_is_no_step_of_its_own() -> None:
+    tokens = ["First", "\n\n", "\n", "END"]
+    record = replay(SelfStepConf(), tokens, [9.0, 9.0, 3.0, 3.0])
+    found = replace(reply(tokens[:3], [9.0, 9.0, 3.0]), interventions=record.up_to(3))
+    assert found.interventions is not None
+    assert found.interventions.step_ends == (2, 3)
+    assert ballot_of([found], steered_by=DelimiterSplitter()).confidences[0] == pytest.approx(7.0)
 
 
 def test_the_extraction_can_be_a_name_a_pattern_or_a_function() -> None:
@@ -97,6 +159,39 @@ def test_a_pool_of_different_k_is_refused_unless_k_makes_them_equal() -> None:
     with pytest.raises(InputError, match="some trajectories have 5 log-probabilities per token and some 20"):
         ballot_of(pool)
     assert len(ballot_of(pool, k=5).notes) == 1
+
+
+def whole(trajectory: Trajectory, entropy: float = 2.0) -> Trajectory:
+    """Return a reply with values from the whole distribution."""
+    values = np.full(trajectory.n_tokens, entropy)
+    return replace(trajectory, entropies=values, self_certainties=values)
+
+
+def test_values_of_the_whole_distribution_go_before_the_top_k() -> None:
+    pool = [whole(reply(["4"], [9.0], k=20)), whole(reply(["5"], [8.0], k=5), 3.0)]
+    ballot = ballot_of(pool, measure="entropy")
+    assert ballot.confidences.tolist() == pytest.approx([math.exp(-2), math.exp(-3)])
+    assert ballot.notes == ()
+    assert ballot_of(pool, measure="self-certainty").confidences.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("measure", ["entropy", "self-certainty"])
+def test_a_pool_of_whole_distributions_and_of_top_k_is_refused(measure: str) -> None:
+    pool = [whole(SURE), UNSURE]
+    with pytest.raises(InputError, match=f"some trajectories have the {measure} of the whole distribution"):
+        ballot_of(pool, measure=measure)
+    assert len(ballot_of(pool).labels) == 2
+    silent = ballot_of([whole(SURE), bare("4"), whole(reply([], []))], measure=measure)
+    assert np.isnan(silent.confidences).tolist() == [False, True, True]
+
+
+def test_steps_by_entropy_are_those_of_the_whole_distribution() -> None:
+    split = EntropySplitter(0.5, 1)
+    tokens = ["One", " two", r" \boxed{3}", "."]
+    found = reply(tokens, [9.0, 9.0, 4.0, 2.0])
+    entropies = np.array([0.1, 0.9, 0.1, 0.1])
+    found = replace(found, entropies=entropies, self_certainties=entropies)
+    assert ballot_of([found], split=split).confidences[0] == pytest.approx(3.0)
 
 
 def test_more_than_k_log_probabilities_are_no_mix() -> None:

@@ -60,10 +60,51 @@ def test_what_is_stored_is_not_sampled_again_and_a_larger_budget_adds(tmp_path: 
     ]
 
 
+def whole(trajectory: Trajectory) -> Trajectory:
+    return replace(trajectory, entropies=np.full(1, 2.0), self_certainties=np.full(1, 2.0))
+
+
+def test_a_run_goes_on_with_entropies_of_the_distribution_that_it_began_with(tmp_path: Path) -> None:
+    engines = {"older": ENGINE, "newer": ReplayEngine([whole(reply(number)) for number in range(8)])}
+    for name, engine in engines.items():
+        for budget, now in ((2, engine), (4, engines["newer"])):
+            with RunWriter(tmp_path / name, manifest(budget)) as writer:
+                list(generate(now, todo(PROBLEMS, budget, writer.done()), writer, PARAMS))
+        run = Run.open(tmp_path / name)
+        sources = run.table(["entropy", "whole_distribution"])["whole_distribution"].to_pylist()
+        assert sources == [name == "newer"] * 12
+        assert run.notes == ()
+
+
+def test_a_run_does_not_go_on_with_confidences_of_another_k(tmp_path: Path) -> None:
+    run(tmp_path / "run", 2)
+    fewer = [replace(reply(number), top_logprobs=np.full((1, 5), -9.0)) for number in range(8)]
+    with (
+        RunWriter(tmp_path / "run", manifest(4)) as writer,
+        pytest.raises(InputError, match="of the 20 most probable tokens, and the replies now come with 5: "),
+    ):
+        list(generate(ReplayEngine(fewer), todo(PROBLEMS, 4, writer.done()), writer, PARAMS))
+    assert len(Run.open(tmp_path / "run").done()) == 6
+
+
+def test_a_flawed_reply_is_kept_whatever_its_k(tmp_path: Path) -> None:
+    flawed = replace(reply(1), top_logprobs=np.full((1, 5), -9.0), flaw="5 instead of 20")
+    with RunWriter(tmp_path / "run", manifest(3)) as writer:
+        engine = ReplayEngine([reply(0), flawed, reply(2)])
+        assert len(list(generate(engine, todo(PROBLEMS, 3, set()), writer, PARAMS))) == 9
+
+
 def test_a_limit_of_tokens_stops_in_good_order(tmp_path: Path) -> None:
     assert len(run(tmp_path / "run", 4, max_tokens_total=5)) == 5
     assert len(Run.open(tmp_path / "run").done()) == 5
     assert len(run(tmp_path / "run", 4)) == 7
+
+
+def test_a_limit_of_tokens_holds_for_replies_without_tokens_that_their_server_counted(tmp_path: Path) -> None:
+    engine = ReplayEngine([Trajectory("It is \\boxed{2}.", n_reply_tokens=10)] * 4)
+    with RunWriter(tmp_path / "run", manifest(4)) as writer:
+        work = todo(PROBLEMS, 4, writer.done())
+        assert len(list(generate(engine, work, writer, PARAMS, max_tokens_total=45))) == 5
 
 
 def test_an_engine_that_fails_loses_nothing_that_was_finished(tmp_path: Path) -> None:

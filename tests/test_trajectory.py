@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,4 +62,16 @@ def test_tokens_must_spell_the_text() -> None:
 
 def test_a_reply_may_come_without_tokens() -> None:
     assert Trajectory("ab").n_tokens == 0
+    assert Trajectory("ab", n_reply_tokens=3).n_tokens == 3
     assert Trajectory("ab", ("a", "b"), np.empty((2, 0)), np.full(2, math.nan)).n_tokens == 2
+
+
+def test_values_of_the_whole_distribution_come_in_pairs_and_one_per_token() -> None:
+    bare = Trajectory("ab", ("a", "b"), np.empty((2, 0)), np.zeros(2))
+    assert replace(bare, entropies=np.ones(2), self_certainties=np.ones(2)).n_tokens == 2
+    for values in ((np.ones(2), None), (None, np.ones(2))):
+        with pytest.raises(InputError, match="hand in both or neither"):
+            replace(bare, entropies=values[0], self_certainties=values[1])
+    for short in ((np.ones(1), np.ones(2)), (np.ones(2), np.ones((2, 1)))):
+        with pytest.raises(InputError, match="hand in one of each per token"):
+            replace(bare, entropies=short[0], self_certainties=short[1])

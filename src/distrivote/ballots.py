@@ -2,7 +2,7 @@
 
 For each trajectory the answer is extracted, the text is cut into steps, and a measure turns its
 log-probabilities into a confidence. The parts are exchangeable; how each of them works is in its own
-file.
+file. A run stores what `reading_of` says, so that a ballot of it is the same.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from distrivote.confidence import (
     measure_named,
     token_entropy,
 )
+from distrivote.confidence.steps import StepEnds
 from distrivote.confidence.tokens import TokenValues, check_k
 from distrivote.engines.responses import trajectories_from_openai, trajectories_from_vllm
 from distrivote.errors import InputError
 from distrivote.splitting import Splitter, splitter, step_ends
-from distrivote.trajectory import Trajectory
+from distrivote.trajectory import Floats, Trajectory
 from distrivote.voting.ballot import Ballot
 
 
@@ -89,6 +90,7 @@ def ballot_of(
     k: int = DEFAULT_K,
     equal: Equal | None = None,
     key: Key | None = None,
+    steered_by: Splitter | None = None,
 ) -> Ballot:
     """Make a ballot of one question's trajectories.
 
@@ -96,6 +98,8 @@ def ballot_of(
     probable tokens count; if fewer were given, those count and a note says so. Trajectories with
     different numbers of them are refused, since their confidences do not compare. Answers that are
     the same string or number are one; `equal` or `key` say it of others (see `answers.equivalence`).
+    `steered_by` is the splitter of the controller that steered the trajectories: if it is `split`, its
+    record says where steps end.
 
     >>> ballot_of([Trajectory("4"), Trajectory("5")], extract="number").labels
     ('4', '5')
@@ -106,34 +110,95 @@ def ballot_of(
     steps = splitter(split) if isinstance(split, str) else split
     check_k(k)
     if rule.uses_top_k:
-        k = _common_k(trajectories, k)
+        k = _common_k(_with_top_k(trajectories, rule), k)
     values = rule.values_of(trajectories, k)
     votes = [
-        _vote(trajectory, find, rule, steps, k, tokens)
+        reading_of(trajectory, find, [(rule, tokens)], steps, k, steered_by)
         for trajectory, tokens in zip(trajectories, values, strict=True)
     ]
     return Ballot.of(
         classify([vote.answer for vote in votes], equal=equal, key=key).answers,
-        [vote.confidence.value for vote in votes],
+        [vote.confidences[0].value for vote in votes],
         _notes(trajectories, votes, rule),
     )
 
 
-class _Vote(NamedTuple):
+class Reading(NamedTuple):
+    """What one trajectory says, and how sure the model was of it."""
+
     answer: str | None
-    confidence: TrajectoryConfidence
+
+    step_ends: StepEnds
+    """Empty if no measure looks at steps."""
+
+    confidences: tuple[TrajectoryConfidence, ...]
+    """One by each measure."""
 
 
-def _vote(
-    trajectory: Trajectory, find: Extractor, measure: Measure, split: Splitter, k: int, tokens: TokenValues
-) -> _Vote:
+def reading_of(
+    trajectory: Trajectory,
+    find: Extractor,
+    measures: Sequence[tuple[Measure, TokenValues]],
+    split: Splitter,
+    k: int,
+    steered_by: Splitter | None = None,
+) -> Reading:
+    """Find the answer and the steps of a trajectory and take its confidences.
+
+    Each measure comes with its values of the tokens. `steered_by` is that of `ballot_of`.
+    """
     found = find(trajectory.text)
-    ends = None
-    if measure.answer_step_only:
-        entropies = token_entropy(trajectory.top_logprobs, k).values if split.uses_entropy else None
-        ends = step_ends(trajectory.tokens, split, entropies)
     answer, answer_end = (None, None) if found is None else found
-    return _Vote(answer, measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end, tokens=tokens))
+    ends = np.empty(0, dtype=np.int64)
+    if any(measure.answer_step_only for measure, _ in measures):
+        ends = _steps_of(trajectory, split, k, steered_by)
+    confidences = (
+        measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end, tokens=tokens)
+        for measure, tokens in measures
+    )
+    return Reading(answer, ends, tuple(confidences))
+
+
+def _steps_of(trajectory: Trajectory, split: Splitter, k: int, steered_by: Splitter | None) -> StepEnds:
+    """Return where steps end: by the record of a controller with the same splitter, else by the text.
+
+    There is no boundary in what a controller that knows steps has injected.
+    """
+    tokens, record = trajectory.tokens, trajectory.interventions
+    steps = () if record is None else record.step_ends
+    if split == steered_by and steps[-1:] == (len(tokens),):
+        # A stop string may have left white space alone of the last step, which then is none.
+        is_blank = len(steps) > 1 and not "".join(tokens[steps[-2] :]).strip()
+        return np.array((*steps[:-2], steps[-1]) if is_blank else steps, dtype=np.int64)
+    injected = np.zeros(len(tokens), dtype=bool)
+    for insertion in record.insertions if record is not None and steps else ():
+        injected[insertion.start : insertion.start + insertion.n_tokens] = True
+    entropies = np.where(injected, np.nan, _entropies(trajectory, k)) if split.uses_entropy else None
+    ends = step_ends(tokens, split, entropies)
+    counts = ~injected[ends - 1]
+    counts[-1:] = True
+    return ends[counts]
+
+
+def _entropies(trajectory: Trajectory, k: int) -> Floats:
+    whole = trajectory.entropies
+    return token_entropy(trajectory.top_logprobs, k).values if whole is None else whole
+
+
+def _with_top_k(trajectories: Sequence[Trajectory], measure: Measure) -> list[Trajectory]:
+    """Return those that are measured by their most probable entries.
+
+    InputError if others are measured by the whole distribution: their confidences do not compare.
+    """
+    rest = [trajectory for trajectory in trajectories if measure.whole(trajectory) is None]
+    is_whole = any(t.tokens and measure.whole(t) is not None for t in trajectories)
+    if is_whole and any(entries_given(t.top_logprobs) for t in rest):
+        raise InputError(
+            f"some trajectories have the {measure.name} of the whole distribution and some that of their most"
+            " probable tokens, and their confidences do not compare: vote on them separately, or by another"
+            " measure"
+        )
+    return rest
 
 
 def _common_k(trajectories: Sequence[Trajectory], k: int) -> int:
@@ -169,28 +234,28 @@ def _only_extras(trajectory: Trajectory, k: int) -> bool:
     return bool((n_entries <= k + 1).all() and (trajectory.logprobs[longer] <= least).all())
 
 
-def _notes(trajectories: Sequence[Trajectory], votes: Sequence[_Vote], measure: Measure) -> list[str]:
+def _notes(trajectories: Sequence[Trajectory], votes: Sequence[Reading], measure: Measure) -> list[str]:
     notes = []
     n_answered = sum(vote.answer is not None for vote in votes)
-    n_silent = sum(vote.answer is not None and math.isnan(vote.confidence.value) for vote in votes)
+    n_silent = sum(vote.answer is not None and math.isnan(vote.confidences[0].value) for vote in votes)
     if votes and not n_answered:
         notes.append(
             f"no answer was found in any of {len(votes)} trajectories: check how answers are extracted"
         )
-    if votes and all(math.isnan(vote.confidence.value) for vote in votes):
+    if votes and all(math.isnan(vote.confidences[0].value) for vote in votes):
         notes.append(_no_confidence_note(trajectories, measure))
     elif n_silent:
         notes.append(
             f"{n_silent} of {n_answered} answered trajectories have no confidence, since they came"
             " without usable log-probabilities"
         )
-    used = max((vote.confidence.k for vote in votes), default=0)
+    used = max((vote.confidences[0].k for vote in votes), default=0)
     if 0 < used < DEFAULT_K:
         notes.append(
             f"confidences rest on the {used} most probable tokens; {DEFAULT_K} are usual, and values for"
             " different numbers do not compare"
         )
-    noted = [(i, note) for i, vote in enumerate(votes) for note in vote.confidence.notes]
+    noted = [(i, note) for i, vote in enumerate(votes) for note in vote.confidences[0].notes]
     if noted:
         first, note = noted[0]
         notes.append(f"trajectory {first}: {note}")

@@ -27,6 +27,7 @@ from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.solve import SSC, check_budget
 from distrivote.stopping import Poll, StopRule, stop_rule
 from distrivote.store.run_rows import Row, row_of
+from distrivote.store.run_sources import SOURCE, SOURCED, has_top_k
 from distrivote.store.run_writer import RunWriter
 from distrivote.store.runs import Run
 from distrivote.trajectory import Trajectory
@@ -112,6 +113,8 @@ def generate(
     if isinstance(controller, DeepConfOnline):
         raise InputError("DeepConfOnline needs a warm-up of each question, which a run has not: use `solve`")
     stopping = _Stopping(stop_rule(stop_when), writer)
+    by_top_k = _is_by_top_k(writer)
+    ks = _ks(writer)
     work = [item for item in work if not stopping.is_settled(item.problem.id)]
     split = controller.split if isinstance(controller, SelfStepConf) else SSC.split
     jobs = [
@@ -130,12 +133,40 @@ def generate(
             n_tokens += trajectory.n_tokens
             if stopping.is_settled(problem.id):
                 continue
-            row = row_of(problem, trajectory, seed=jobs[number].params.seed, split=split)
+            alike = replace(trajectory, entropies=None, self_certainties=None) if by_top_k else trajectory
+            row = row_of(problem, alike, seed=jobs[number].params.seed, split=split)
+            _check_k(row, ks, writer)
             writer.add(row)
             stopping.add(row)
             yield Made(problem, trajectory, _is_right(row.answer, problem.answer))
             if max_tokens_total is not None and n_tokens >= max_tokens_total:
                 return
+
+
+def _is_by_top_k(writer: RunWriter) -> bool:
+    """Say whether the run has entropies of the top k, as older ones do: then it goes on with such."""
+    writer.flush()
+    return has_top_k(Run.open(writer.path).table((*SOURCED, SOURCE)))
+
+
+def _ks(writer: RunWriter) -> set[int]:
+    """Return how many of the most probable tokens the run's confidences are of."""
+    table = Run.open(writer.path).table(("k", "flaw"))
+    rows = zip(table["k"].to_pylist(), table["flaw"].to_pylist(), strict=True)
+    return {k for k, flaw in rows if k and flaw is None}
+
+
+def _check_k(row: Row, ks: set[int], writer: RunWriter) -> None:
+    """Refuse a row whose confidence would not compare with the others; a flawed one is marked as it is."""
+    if not row.k or row.flaw is not None:
+        return
+    if ks and row.k not in ks:
+        raise InputError(
+            f"{writer.path} has confidences of the {max(ks)} most probable tokens, and the replies now come"
+            f" with {row.k}: their values do not compare, so use a server that gives {max(ks)}, or begin"
+            " another run"
+        )
+    ks.add(row.k)
 
 
 class _Stopping:

@@ -125,6 +125,17 @@ class Trajectory:
     """How long it took in its engine, from its start in a slot or its request to its end; None if unknown.
     A clock's word: it differs from run to run."""
 
+    entropies: Floats | None = None
+    """(n_tokens,) The entropy in nats of the whole distribution at each token, NaN where unknown; None if
+    the engine sees only its most probable entries."""
+
+    self_certainties: Floats | None = None
+    """(n_tokens,) How far that distribution is from even, as KL(uniform || p) in nats; None likewise."""
+
+    n_reply_tokens: int | None = None
+    """How many tokens its server counted in it; None if it does not say. Of several replies to one request
+    the last has those of all."""
+
     def __post_init__(self) -> None:
         n = len(self.tokens)
         if self.top_logprobs.ndim != 2 or self.top_logprobs.shape[0] != n:
@@ -137,9 +148,21 @@ class Trajectory:
                 f"{n} tokens but logprobs of shape {self.logprobs.shape}: hand in one per token, NaN"
                 " where unknown"
             )
+        whole = [values for values in (self.entropies, self.self_certainties) if values is not None]
+        if len(whole) == 1:
+            raise InputError(
+                "there are entropies or self-certainties of the whole distribution, and the others are"
+                " missing: hand in both or neither"
+            )
+        if any(values.shape != (n,) for values in whole):
+            raise InputError(
+                f"{n} tokens but entropies and self-certainties of shapes"
+                f" {' and '.join(str(values.shape) for values in whole)}: hand in one of each per token"
+            )
         if self.tokens and "".join(self.tokens) != self.text:
             raise InputError("the tokens joined are not the text: hand in tokens that spell it")
 
     @property
     def n_tokens(self) -> int:
-        return len(self.tokens)
+        """How many tokens it has; one that came without them, as many as its server counted."""
+        return len(self.tokens) or self.n_reply_tokens or 0

@@ -198,3 +198,24 @@ def test_injected_tokens_without_log_probabilities_are_not_lost_ones() -> None:
     steered = Trajectory("a wait b", ("a", " wait", " b"), top, top[:, 0], interventions=record)
     assert measure_named("mean").of(steered).notes == ()
     assert measure_named("mean").of(replace(steered, interventions=None)).notes != ()
+
+
+def test_entropy_and_self_certainty_of_the_whole_distribution_go_first() -> None:
+    top = np.log([[0.6, 0.3], [0.5, 0.4]])
+    bare = Trajectory("ab", ("a", "b"), top, top[:, 0])
+    reply = replace(bare, entropies=np.array([1.0, 3.0]), self_certainties=np.array([5.0, 6.0]))
+    entropy, certainty = measure_named("entropy").of(reply), measure_named("self-certainty").of(reply)
+    assert (entropy.value, entropy.k) == (pytest.approx(math.exp(-2)), 0)
+    assert (certainty.value, certainty.k) == (5.5, 0)
+    assert measure_named("entropy").of(bare).k == 2
+    for name in ("mean", "logprob"):
+        assert value(name, reply) == value(name, bare)
+
+
+def test_a_token_without_a_value_of_the_whole_distribution_is_left_out_and_counted() -> None:
+    top = np.log([[0.6, 0.3], [0.5, 0.4]])
+    values = np.array([1.0, NAN])
+    reply = Trajectory("ab", ("a", "b"), top, top[:, 0], entropies=values, self_certainties=values)
+    found = measure_named("entropy").of(reply)
+    assert found.value == pytest.approx(math.exp(-1))
+    assert len(found.notes) == 1

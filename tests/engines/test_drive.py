@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+import pytest
+
+from distrivote.ballots import ballot_of
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.drive import Drive
 from distrivote.engines.sampling import TokenSampler
-from distrivote.selfstepconf import ENDED, DeepConfOnline
+from distrivote.selfstepconf import ENDED, BudgetForcing, Controller, DeepConfOnline, SelfStepConf
+from distrivote.splitting import EntropySplitter
 
 LETTERS = "abcdefgh"
 
@@ -27,8 +32,8 @@ def logits(peak: float) -> np.ndarray:
     return values
 
 
-def driven(controller: DeepConfOnline) -> Drive:
-    params = SamplingParams(temperature=0, n_logprobs=4, max_tokens=9)
+def driven(controller: Controller | None, stop: tuple[str, ...] = ()) -> Drive:
+    params = SamplingParams(temperature=0, n_logprobs=4, max_tokens=9, stop=stop)
     return Drive(0, params, Letters(), TokenSampler(len(LETTERS), params), controller, lambda _: True)
 
 
@@ -51,3 +56,72 @@ def test_one_that_does_not_goes_on_to_the_limit() -> None:
         pass
     assert drive.finish_reason == "length"
     assert drive.trajectory().n_tokens == 9
+
+
+def entropy(peak: float) -> float:
+    chances = np.exp(logits(peak).astype(np.float64))
+    chances /= chances.sum()
+    return float(-(chances * np.log(chances)).sum())
+
+
+def self_certainty(peak: float) -> float:
+    values = logits(peak).astype(np.float64)
+    return float(np.log(np.exp(values).sum()) - values.mean() - np.log(len(values)))
+
+
+def advance(drive: Drive, peaks: Sequence[float]) -> None:
+    for peak in peaks:
+        drive.advance(logits(peak))
+
+
+def test_a_trajectory_has_the_entropies_of_the_whole_distribution() -> None:
+    peaks = [9.0, 0.0, 2.0]
+    drive = driven(None)
+    advance(drive, peaks)
+    found = drive.trajectory()
+    assert found.entropies is not None
+    assert found.self_certainties is not None
+    assert found.entropies.tolist() == pytest.approx([entropy(peak) for peak in peaks], abs=1e-6)
+    assert found.self_certainties.tolist() == pytest.approx([self_certainty(p) for p in peaks], abs=1e-6)
+
+
+def test_an_empty_trajectory_has_none_of_them() -> None:
+    found = driven(None).trajectory()
+    assert found.entropies is not None
+    assert found.entropies.shape == (0,)
+
+
+def test_they_are_cut_at_a_stop_string() -> None:
+    drive = driven(None, stop=("aaa",))
+    advance(drive, [1.0, 2.0, 3.0])
+    assert drive.finish_reason == "stop"
+    drive = driven(None, stop=("ba",))
+    rows = [logits(1.0), -logits(5.0), logits(2.0)]
+    for row in rows:
+        drive.advance(row)
+    found = drive.trajectory()
+    assert found.text == "a"
+    assert found.entropies is not None
+    assert found.entropies.tolist() == pytest.approx([entropy(1.0)], abs=1e-6)
+
+
+def test_an_injected_token_has_those_of_the_models_own_distribution() -> None:
+    drive = driven(BudgetForcing(min_tokens=9, text="bc", end_of_thinking="a"))
+    advance(drive, [4.0, 2.0])
+    found = drive.trajectory()
+    assert found.text == "bc"
+    assert found.entropies is not None
+    assert found.entropies.tolist() == pytest.approx([entropy(4.0), entropy(2.0)], abs=1e-6)
+
+
+def test_steps_by_entropy_are_measured_as_they_were_judged() -> None:
+    # With 8 letters the 4 most probable have other entropies than the whole distribution.
+    threshold = (entropy(2.0) + entropy(1.0)) / 2
+    controller = SelfStepConf(delta=0.0, split=EntropySplitter(threshold, 2))
+    drive = driven(controller)
+    advance(drive, [9.0, 9.0, 2.0, 1.0, 9.0, 2.0])
+    found = drive.trajectory()
+    assert found.interventions is not None
+    assert found.interventions.step_ends == (4, 6)
+    ballot = ballot_of([found], extract=lambda text: text, split=controller.split)
+    assert ballot.confidences[0] == pytest.approx(found.interventions.step_confidences[-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -93,10 +95,50 @@ def test_equal_logits_are_ranked_by_token() -> None:
     assert position.top_ids[:3].tolist() == sorted(position.top_ids.tolist())[:3]
 
 
-def test_the_entropy_is_that_of_the_whole_distribution() -> None:
-    sampler = TokenSampler(1000, SamplingParams())
-    logits = np.zeros(1000, dtype=np.float32)
-    assert sampler.entropy(logits, sampler.read(logits)) == pytest.approx(np.log(1000))
+def naive_spread(logits: np.ndarray) -> tuple[float, float]:
+    """Return the entropy and KL(uniform || p) of the tokens that may come, from their probabilities."""
+    usable = [float(logit) for logit in logits if logit - max(logits) > -1000]
+    total = sum(math.exp(logit - max(usable)) for logit in usable)
+    logs = [logit - max(usable) - math.log(total) for logit in usable]
+    certainty = -sum(log + math.log(len(logs)) for log in logs) / len(logs) if len(logs) > 1 else math.nan
+    return -sum(math.exp(log) * log for log in logs), certainty
+
+
+def test_even_odds_over_a_thousand_tokens_have_the_entropy_log_1000() -> None:
+    position = TokenSampler(1000, SamplingParams()).read(np.zeros(1000, dtype=np.float32))
+    assert position.entropy == pytest.approx(math.log(1000))
+    assert position.self_certainty == pytest.approx(0, abs=1e-6)
+
+
+@LAW
+@given(
+    seed=st.integers(0, 10**6),
+    n_vocab=st.sampled_from([2, 65, 1000, 5000]),
+    spread=st.sampled_from([0.0, 0.1, 1.0, 4.0, 10.0, 100.0]),
+    offset=st.sampled_from([0.0, -30.0, 500.0]),
+    masked=st.sampled_from([None, -np.inf, -1e9, float(np.finfo(np.float32).min)]),
+)
+def test_entropy_and_self_certainty_are_those_of_the_slow_twin(
+    seed: int, n_vocab: int, spread: float, offset: float, masked: float | None
+) -> None:
+    logits = logits_of(seed, n_vocab, spread) + np.float32(offset)
+    if masked is not None:
+        logits[np.random.default_rng(seed).random(n_vocab) < 0.3] = masked
+        logits[0] = offset
+    sampler = TokenSampler(n_vocab, SamplingParams())
+    before = logits.copy()
+    position = sampler.read(logits)
+    np.testing.assert_allclose(position[-2:], naive_spread(logits), rtol=2e-5, atol=2e-5)
+    assert 0 <= position.entropy <= math.log(n_vocab)
+    np.testing.assert_array_equal(logits, before)
+
+
+def test_a_token_that_alone_may_come_is_certain() -> None:
+    logits = np.full(100, -np.inf, dtype=np.float32)
+    logits[7] = 3.0
+    position = TokenSampler(100, SamplingParams()).read(logits)
+    assert position.entropy == 0.0
+    assert math.isnan(position.self_certainty)
 
 
 def test_frequencies_follow_the_probabilities() -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import os
+import stat
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -98,6 +102,30 @@ def test_what_is_no_manifest_is_refused(content: str, complaint: str, tmp_path: 
     (tmp_path / NAME).write_text(content)
     with pytest.raises(InputError, match=complaint):
         Manifest.load(tmp_path)
+
+
+@pytest.mark.parametrize("source", ["./q.jsonl", "folder/../q.jsonl"])
+def test_a_file_that_is_named_in_another_way_is_no_change(source: str) -> None:
+    was = dataclasses.replace(MANIFEST, benchmark="q: q.jsonl")
+    assert not list(differences(was, dataclasses.replace(was, benchmark=f"q: {source}")))
+    assert list(differences(was, dataclasses.replace(was, benchmark="q: folder/q.jsonl")))
+
+
+@pytest.mark.parametrize(("number", "is_ignored"), [(errno.EINVAL, True), (errno.EIO, False)])
+def test_a_folder_that_cant_be_synced_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_ignored: bool
+) -> None:
+    sync = os.fsync
+
+    def files_only(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(number, os.strerror(number))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", files_only)
+    with nullcontext() if is_ignored else pytest.raises(OSError, match="error"):
+        assert MANIFEST.create(tmp_path)
+    assert Manifest.load(tmp_path) == MANIFEST
 
 
 def test_of_two_that_are_made_at_once_the_first_stays(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 from distrivote.ballots import ballot_of
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.problem import Problem
+from distrivote.selfstepconf import SelfStepConf, replay
+from distrivote.splitting import EntropySplitter
 from distrivote.store import run_parts
 from distrivote.store.manifest import Manifest
 from distrivote.store.run_compact import compact
@@ -81,6 +83,73 @@ def test_a_row_measures_as_a_ballot_does() -> None:
     assert (made.answer, made.k, made.n_tokens) == ("4", 20, 3)
     assert made.step_ends is not None
     assert made.step_ends.tolist() == [2, 3]
+
+
+def test_the_confidence_of_a_row_is_that_of_a_step_of_its_controller() -> None:
+    tokens = ("Sure", ".\n\n", "Hm", "\n\n", "wait\n\n", "So", " \\boxed{4}")
+    confidences = [10.0, 10.0, 5.0, 5.0, 20.0, 6.0, 6.0]
+    top = -np.array(confidences)[:, None] * np.linspace(0.5, 1.5, 20)
+    seen = replay(SelfStepConf(reflection="wait\n\n"), tokens, confidences)
+    made = row_of(PROBLEM, Trajectory("".join(tokens), tokens, top, top[:, 0], interventions=seen))
+    assert made.step_ends is not None
+    assert made.step_confidences is not None
+    assert made.step_ends.tolist() == [2, 4, 7]
+    assert made.confidence == pytest.approx(32 / 3) == pytest.approx(made.step_confidences[-1])
+
+
+def test_a_step_that_only_the_engines_entropies_show_is_the_controllers_too() -> None:
+    tokens = ("One", " two", " and", " so", " \\boxed{4}", ".")
+    confidences, entropies = [10.0, 9.0, 9.0, 10.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.9, 0.0, 0.0]
+    top = -np.array(confidences)[:, None] * np.linspace(0.5, 1.5, 20)
+    ssc = SelfStepConf(split=EntropySplitter(0.5, 3))
+    seen = replay(ssc, tokens, confidences, entropies)
+    reply = Trajectory("".join(tokens), tokens, top, top[:, 0], interventions=seen)
+    made = row_of(PROBLEM, reply, split=ssc.split)
+    assert made.step_ends is not None
+    assert made.step_ends.tolist() == [4, 6]
+    assert made.confidence == pytest.approx(2.0)
+
+
+def whole(reply: Trajectory) -> Trajectory:
+    values = np.full(reply.n_tokens, 2.0)
+    return dataclasses.replace(reply, entropies=values, self_certainties=values)
+
+
+def test_a_row_says_which_distribution_its_entropy_is_of(tmp_path: Path) -> None:
+    made = [row_of(PROBLEM, whole(trajectory())), row_of(PROBLEM, trajectory(index=1))]
+    run = stored(tmp_path, *made, row_of(PROBLEM, dataclasses.replace(AWKWARD["no tokens"], index=2)))
+    columns = run.table(["entropy", "self_certainty", "whole_distribution"]).to_pydict()
+    assert columns["whole_distribution"] == [True, False, None]
+    assert columns["entropy"] == [pytest.approx(np.exp(-2)), made[1].entropy, None]
+    assert columns["self_certainty"][0] == 2.0
+
+
+def test_a_question_that_mixes_both_is_noted_where_they_are_read(tmp_path: Path) -> None:
+    mixed = [row_of(PROBLEM, whole(trajectory())), row_of(PROBLEM, trajectory(index=1))]
+    run = stored(tmp_path, *mixed, row("q2", entropy=0.5), row("q3", entropy=0.5, whole_distribution=True))
+    run.table(["confidence"])
+    assert run.notes == ()
+    run.table(["entropy"])
+    (note,) = run.notes
+    assert note.startswith("entropy and self-certainty do not compare")
+    assert note.endswith("most probable tokens: q1")
+
+
+def test_a_run_from_before_it_said_so_has_entropies_of_the_top_k(tmp_path: Path) -> None:
+    stored(tmp_path, row_of(PROBLEM, trajectory()), row_of(PROBLEM, trajectory(index=1)))
+    (part,) = parts(tmp_path)
+    older = pq.read_table(part).drop_columns(["whole_distribution"])
+    part.unlink()
+    run_parts.write_part(tmp_path / "parts", "0ld", 0, older)
+    run = Run.open(tmp_path)
+    assert run.table(["entropy", "whole_distribution"])["whole_distribution"].to_pylist() == [None, None]
+    assert run.notes == ()
+    run = stored(tmp_path, row_of(PROBLEM, trajectory(index=2)))
+    run.table(["entropy"])
+    assert run.notes == ()
+    run = stored(tmp_path, row_of(PROBLEM, whole(trajectory(index=3))))
+    run.table(["entropy"])
+    assert len(run.notes) == 1
 
 
 def test_a_watched_trajectory_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from distrivote.confidence.tokens import (
     token_logprob,
     token_margin,
     token_self_certainty,
+    token_whole,
 )
 from distrivote.confidence.trajectories import (
     MEASURES,
@@ -40,4 +41,5 @@ __all__ = [
     "token_logprob",
     "token_margin",
     "token_self_certainty",
+    "token_whole",
 ]

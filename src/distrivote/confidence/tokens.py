@@ -7,6 +7,9 @@ With l_1 >= ... >= l_k the k largest log-probabilities and p their probabilities
     entropy          -sum p_j * log p_j            in nats, 0 to log k; surer when lower
     margin           exp(l_1) - exp(l_2)           surer when higher
 
+An engine that sees the whole distribution has made entropy and self-certainty of it, by the same formulas
+with every token of the vocabulary for k.
+
 Entries that are NaN, infinite or a sentinel (-1000 and below; some servers send -9999) are left out, the
 sums run over those that remain, and the tokens that lost entries are counted. Values such as -20 or -40
 are normal and stay. Nothing here knows about steps, answers or text.
@@ -141,6 +144,17 @@ def token_logprob(logprobs: Floats) -> TokenValues:
     usable = np.isfinite(logprobs) & (logprobs > SENTINEL)
     n_lost = 0 if np.isnan(logprobs).all() else int(np.count_nonzero(~usable))
     return TokenValues(np.where(usable, logprobs, np.nan), n_lost, 0)
+
+
+def token_whole(values: Floats) -> TokenValues:
+    """Return values that an engine made of the whole distribution, NaN for those that can't be used.
+
+    >>> token_whole(np.array([0.5, np.inf]))
+    TokenValues(values=array([0.5, nan]), n_lost=1, k=0)
+    """
+    usable = np.isfinite(values)
+    n_lost = int(np.count_nonzero(~usable)) if usable.any() else 0
+    return TokenValues(np.where(usable, values, np.nan), n_lost, 0)
 
 
 def entries_given(top_logprobs: Floats) -> int:

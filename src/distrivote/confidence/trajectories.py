@@ -8,12 +8,13 @@
     bottom-groups    the mean of the lowest tenth of those means, at least one
     logprob          geometric mean of the sampled tokens' probabilities, exp(mean log p)
     perplexity       the same: 1 / perplexity, so that higher means surer
-    entropy          exp(-mean entropy), of the renormalised top k
-    self-certainty   mean self-certainty, of the renormalised top k
+    entropy          exp(-mean entropy)
+    self-certainty   mean self-certainty
 
 tail, lowest-group and bottom-groups are DeepConf's; a trajectory shorter than a group is one group, and
 another length is written `tail:512`. Tokens without a value are left out before anything else, so that
-a tail or a group is so many tokens that have one.
+a tail or a group is so many tokens that have one. entropy and self-certainty are those of the whole
+distribution where the trajectory has them, else those of the renormalised top k.
 
 Every value is positive and higher means surer. What is not positive is not a measurement (all
 probability in one entry and none beside it: the server cut the distribution off), so it becomes NaN
@@ -27,6 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +42,7 @@ from distrivote.confidence.tokens import (
     token_entropy,
     token_logprob,
     token_self_certainty,
+    token_whole,
 )
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.trajectory import Floats, Trajectory
@@ -57,10 +60,14 @@ class TrajectoryConfidence(NamedTuple):
     """Positive, NaN if there is nothing to measure."""
 
     k: int
-    """How many of the most probable entries counted at a token; 0 if the measure needs none."""
+    """How many of the most probable entries counted at a token; 0 if none were needed."""
 
     notes: tuple[str, ...] = ()
     """What a careful reader should know, a sentence each."""
+
+
+def _no_whole(_: Trajectory) -> Floats | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,9 @@ class Measure:
 
     uses_top_k: bool = True
     """Whether it reads the k most probable entries, so that k matters."""
+
+    whole: Callable[[Trajectory], Floats | None] = _no_whole
+    """The values of the tokens from the whole distribution, which go first; None if there are none."""
 
     def of(
         self,
@@ -101,7 +111,7 @@ class Measure:
         1.1776
         """
         if tokens is None:
-            tokens = self.token_values(trajectory, k)
+            tokens = self._values_of(trajectory, k)
         values = tokens.values
         if self.answer_step_only:
             values = values[_answer_step(trajectory, step_ends, answer_end)]
@@ -123,7 +133,11 @@ class Measure:
         """Return the values of the tokens of each trajectory."""
         if self.token_values is _confidence:
             return token_confidences([trajectory.top_logprobs for trajectory in trajectories], k)
-        return [self.token_values(trajectory, k) for trajectory in trajectories]
+        return [self._values_of(trajectory, k) for trajectory in trajectories]
+
+    def _values_of(self, trajectory: Trajectory, k: int) -> TokenValues:
+        whole = self.whole(trajectory)
+        return self.token_values(trajectory, k) if whole is None else token_whole(whole)
 
 
 def measure_named(name: str) -> Measure:
@@ -198,7 +212,7 @@ def _group_means(values: Floats, n_tokens: int) -> Floats:
 
 def _answer_step(trajectory: Trajectory, step_ends: StepEnds | None, answer_end: int | None) -> slice:
     """Return the tokens of the step in which the answer ends, or of the last step."""
-    n = trajectory.n_tokens
+    n = len(trajectory.tokens)
     if step_ends is None:
         raise InputError("the answer-step measure needs to know the steps: hand in step_ends")
     check_step_ends(step_ends, n)
@@ -237,8 +251,10 @@ _PLAIN: dict[str, Measure] = {
     "mean": Measure("mean", _confidence, _mean),
     "logprob": Measure("logprob", _logprob, _mean_probability, uses_top_k=False),
     "perplexity": Measure("perplexity", _logprob, _mean_probability, uses_top_k=False),
-    "entropy": Measure("entropy", _entropy, _certainty_of_entropies),
-    "self-certainty": Measure("self-certainty", _self_certainty, _positive_mean),
+    "entropy": Measure("entropy", _entropy, _certainty_of_entropies, whole=attrgetter("entropies")),
+    "self-certainty": Measure(
+        "self-certainty", _self_certainty, _positive_mean, whole=attrgetter("self_certainties")
+    ),
 }
 
 MEASURES = ("answer-step", "mean", *_GROUPED, "logprob", "perplexity", "entropy", "self-certainty")

@@ -12,7 +12,6 @@ permutes the distribution, the confidence there is the model's own.
 from __future__ import annotations
 
 import codecs
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -52,6 +51,15 @@ class Next(NamedTuple):
     """So many tokens leave the sequence first; the last one that stays is decoded again."""
 
 
+class _Said(NamedTuple):
+    """What the model said of one token that is in the text."""
+
+    logprob: float
+    top: npt.NDArray[np.float64]
+    entropy: float
+    self_certainty: float
+
+
 class Drive:
     """The state of one trajectory."""
 
@@ -75,7 +83,6 @@ class Drive:
         self._vocabulary = vocabulary
         self._sampler = sampler
         self._controller = None if controller is None else controller.start()
-        self._uses_entropy = controller is not None and controller.uses_entropy
         self._answered = answered
         self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([params.seed, index])))
         self._uniforms = self._random.random(_UNIFORMS)
@@ -84,8 +91,7 @@ class Drive:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.tokens: list[int] = []
         self._texts: list[str] = []
-        self._logprobs: list[float] = []
-        self._top: list[npt.NDArray[np.float64]] = []
+        self._said: list[_Said] = []
         self._tail = ""
         self._n_tail = max((len(stop) for stop in params.stop), default=0)
 
@@ -112,8 +118,8 @@ class Drive:
                     return None
                 self._inject(injection)
                 token, injected = self._due.popleft(), True
-        self._append(token, float(logits[token]) - position.log_total, top)
-        action = self._report(confidence, logits, position, injected)
+        self._append(token, logits, position, top)
+        action = self._report(confidence, position, injected)
         if isinstance(action, End):
             self.finish_reason = ENDED
             return None
@@ -133,26 +139,23 @@ class Drive:
             return None
         return self._controller.at_end(lambda: self._answered("".join(self._texts)))
 
-    def _append(self, token: int, logprob: float, top: npt.NDArray[np.float64]) -> None:
+    def _append(self, token: int, logits: Logits, position: Position, top: npt.NDArray[np.float64]) -> None:
         text = self._decoder.decode(self._vocabulary.pieces[token])
         self.tokens.append(token)
         self._texts.append(text)
-        self._logprobs.append(logprob)
-        self._top.append(top)
+        logprob = float(logits[token]) - position.log_total
+        self._said.append(_Said(logprob, top, position.entropy, position.self_certainty))
         if self._n_tail:
             self._tail += text
 
-    def _report(
-        self, confidence: float, logits: Logits, position: Position, injected: bool
-    ) -> Injection | End | None:
+    def _report(self, confidence: float, position: Position, injected: bool) -> Injection | End | None:
         if self._controller is None:
             return None
         text = self._texts[-1]
         if injected:
             self._controller.push_injected(text, confidence)
             return None
-        entropy = self._sampler.entropy(logits, position) if self._uses_entropy else math.nan
-        return self._controller.push(text, confidence, entropy)
+        return self._controller.push(text, confidence, position.entropy)
 
     def _inject(self, injection: Injection) -> None:
         self.n_reflections += 1
@@ -170,7 +173,7 @@ class Drive:
         token = self.tokens[-1]
         if injection.take_back:
             gone = slice(len(self.tokens) - injection.take_back, None)
-            del self.tokens[gone], self._texts[gone], self._logprobs[gone], self._top[gone]
+            del self.tokens[gone], self._texts[gone], self._said[gone]
             self._decoder.reset()
             self._tail = "".join(self._texts[-self._n_tail :])[-self._n_tail :] if self._n_tail else ""
         self._inject(injection)
@@ -180,8 +183,8 @@ class Drive:
             return Next(-1, injection.take_back - 1)
         # What the model said here is known: the injected text begins at this very position.
         token = self._due.popleft()
-        self._append(token, float(logits[token]) - position.log_total, top)
-        self._report(float(-top.mean()), logits, position, injected=True)
+        self._append(token, logits, position, top)
+        self._report(float(-top.mean()), position, injected=True)
         return self._go_on(token)
 
     def _go_on(self, token: int) -> Next | None:
@@ -206,15 +209,18 @@ class Drive:
             if ends:
                 texts = cut(texts, min(ends))
         n = len(texts)
-        k = min(self._params.n_logprobs, len(self._top[0])) if n else 0
+        said = self._said[:n]
+        k = len(said[0].top) if n else 0
         return Trajectory(
             "".join(texts),
             tuple(texts),
-            np.array(self._top[:n], dtype=np.float64).reshape(n, k),
-            np.array(self._logprobs[:n], dtype=np.float64),
+            np.array([each.top for each in said], dtype=np.float64).reshape(n, k),
+            np.array([each.logprob for each in said], dtype=np.float64),
             self.finish_reason,
             index=self.index,
             interventions=None if self._controller is None else self._controller.record().up_to(n),
             n_prompt_tokens=n_prompt_tokens,
             seconds=self.seconds,
+            entropies=np.array([each.entropy for each in said], dtype=np.float64),
+            self_certainties=np.array([each.self_certainty for each in said], dtype=np.float64),
         )

@@ -10,11 +10,13 @@ only the groups with the k largest maxima can hold the k largest values: a sort 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from distrivote.confidence.tokens import SENTINEL
 from distrivote.engines.base import SamplingParams
 
 Logits = npt.NDArray[np.float32]
@@ -35,6 +37,12 @@ class Position(NamedTuple):
     log_total: float
     """log of the sum of exp(logit): a logit minus this is a log-probability."""
 
+    entropy: float
+    """Of the whole distribution, in nats."""
+
+    self_certainty: float
+    """How far the whole distribution is from even, as KL(uniform || p) in nats."""
+
 
 class TokenSampler:
     """Samples tokens by one set of parameters; holds scratch memory, so use one per thread."""
@@ -44,6 +52,7 @@ class TokenSampler:
         self._n_vocab = n_vocab
         self._n_groups = -(-n_vocab // _GROUP)
         self._padded = np.full(self._n_groups * _GROUP, -np.inf, dtype=np.float32)
+        self._gaps = np.empty(n_vocab, dtype=np.float32)
         self._scratch = np.empty(n_vocab, dtype=np.float32)
         self._n_top = min(max(_CANDIDATES, params.n_logprobs), n_vocab)
 
@@ -61,11 +70,16 @@ class TokenSampler:
         order = np.lexsort((ids[top], -values[top]))
         top = top[order]
         highest = float(values[top[0]])
+        gaps = np.subtract(logits, np.float32(highest), out=self._gaps)
+        weights = np.exp(gaps, out=self._scratch)
+        total = float(weights.sum(dtype=np.float64))
+        log_total = float(np.log(total))
         return Position(
             ids[top],
             values[top].astype(np.float64),
             highest,
-            highest + self._log_sum(logits, highest, 1.0),
+            highest + log_total,
+            *_spread(gaps, weights, total, log_total),
         )
 
     def _log_sum(self, logits: Logits, highest: float, temperature: float) -> float:
@@ -75,13 +89,6 @@ class TokenSampler:
             self._scratch *= np.float32(1.0 / temperature)
         np.exp(self._scratch, out=self._scratch)
         return float(np.log(self._scratch.sum(dtype=np.float64)))
-
-    def entropy(self, logits: Logits, position: Position) -> float:
-        """Return the entropy in nats of the model's whole distribution."""
-        np.subtract(logits, np.float32(position.highest), out=self._scratch)
-        gaps = self._scratch.astype(np.float64)
-        weights = np.exp(gaps)
-        return float(position.log_total - position.highest - (weights @ gaps) / weights.sum())
 
     def choose(self, logits: Logits, position: Position, uniform: float) -> int:
         """Return the token that a uniform random number from [0, 1) chooses."""
@@ -123,3 +130,20 @@ class TokenSampler:
         if params.min_p > 0.0:
             n = min(n, int(np.count_nonzero(weights >= params.min_p * weights[0])))
         return min(int(np.searchsorted(cumulated[:n], uniform * cumulated[n - 1], side="right")), n - 1)
+
+
+def _spread(gaps: Logits, weights: Logits, total: float, log_total: float) -> tuple[float, float]:
+    """Return entropy and self-certainty, from the logits less the largest and their exponentials.
+
+    Tokens that can't come, with a logit of -inf or a sentinel, are left out. The exponentials are lost.
+    """
+    if not gaps.min() > SENTINEL:
+        usable = gaps > SENTINEL
+        gaps, weights = gaps[usable], weights[usable]
+    n = len(gaps)
+    if n < 2:
+        return (0.0 if n else math.nan), math.nan
+    # Sums in single precision: NumPy adds by pairs, and in double precision it takes three times as long.
+    weighted = float(np.multiply(weights, gaps, out=weights).sum())
+    entropy = min(max(log_total - weighted / total, 0.0), math.log(n))
+    return entropy, max(log_total - float(gaps.sum()) / n - math.log(n), 0.0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.errors import InputError
+from distrivote.errors import InputError, suggestion
 from distrivote.store.questions import Questions
 from distrivote.voting.ballot import Ballot
 
@@ -36,8 +35,7 @@ def find_question(questions: Iterable[Questions], wanted: str) -> Questions:
     if len(found) == 1:
         return found[0]
     if not found:
-        near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.4) or names[:3]
-        raise InputError(f"there is no question {wanted!r}: did you mean {', '.join(near)}?")
+        raise InputError(f"there is no question {wanted!r}: {suggestion(wanted, names, most=3)}")
     several = [f"{one.by[0]}/{wanted}" for one in found[:3] if one.by is not None]
     raise InputError(
         f"{len(found)} questions are called {wanted!r}: say which one, as in {' or '.join(several)}"

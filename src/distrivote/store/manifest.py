@@ -7,6 +7,7 @@ only adds, so these two may grow. The version of the library is kept for the rec
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import secrets
@@ -224,8 +225,17 @@ def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
     for name in dict.fromkeys([*ours, *theirs]):
         if name in ("budget", "limit", "library_version", "format_version"):
             continue
-        if ours.get(name) != theirs.get(name):
+        if _compared(name, ours) != _compared(name, theirs):
             yield f"{name}: was {_shown(ours, name)}, asked {_shown(theirs, name)}"
+
+
+def _compared(name: str, settings: Mapping[str, Any]) -> Any:
+    """Return a setting as it is compared: a benchmark's file is the same as `q.jsonl` and `./q.jsonl`."""
+    value = settings.get(name)
+    if name != "benchmark" or not isinstance(value, str):
+        return value
+    title, _, source = value.partition(": ")
+    return title, os.path.normpath(source)
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -247,5 +257,9 @@ def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        # Some network file systems sync files only.
+        if error.errno != errno.EINVAL:
+            raise
     finally:
         os.close(handle)

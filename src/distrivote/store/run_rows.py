@@ -17,17 +17,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from distrivote.answers.extract import OwnExtractor, extractor
+from distrivote.ballots import reading_of
 from distrivote.confidence import (
     DEFAULT_K,
     entries_given,
     measure_named,
     step_confidences,
     token_confidence,
-    token_entropy,
 )
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.splitting import Splitter, splitter, step_ends
+from distrivote.splitting import Splitter, splitter
 from distrivote.store.labels import text_array
 from distrivote.store.schema import MEASURES, SCHEMA
 from distrivote.trajectory import Insertion, Interventions, Trajectory
@@ -72,6 +72,9 @@ class Row:
     entropy: float = np.nan
     self_certainty: float = np.nan
     k: int | None = None
+    whole_distribution: bool | None = None
+    """Whether entropy and self-certainty come from it, not from the top k; None if there are none."""
+
     n_tokens: int | None = None
     seconds: float | None = None
     """How long its engine took for it, None if that is not known."""
@@ -142,19 +145,18 @@ def row_of(
     if entries_given(trajectory.top_logprobs) == 1:
         # One entry shows no spread: no confidence is better than a wrong one, and the rest still counts.
         trajectory = dataclasses.replace(trajectory, top_logprobs=np.empty((trajectory.n_tokens, 0)))
-    found = extractor(problem.extractor if extract is None else extract)(trajectory.text)
-    answer, answer_end = (None, None) if found is None else found
+    find = extractor(problem.extractor if extract is None else extract)
     rule = splitter(split) if isinstance(split, str) else split
-    entropies = token_entropy(trajectory.top_logprobs, k).values if rule.uses_entropy else None
-    ends = step_ends(trajectory.tokens, rule, entropies)
-    measures = {
-        column: measure_named(name).of(trajectory, k=k, step_ends=ends, answer_end=answer_end)
-        for name, column in MEASURES.items()
-    }
+    measures = [measure_named(name) for name in MEASURES]
+    values = [measure.values_of([trajectory], k)[0] for measure in measures]
+    measured = list(zip(measures, values, strict=True))
+    answer, ends, found = reading_of(trajectory, find, measured, rule, k, steered_by=rule)
+    columns = dict(zip(MEASURES.values(), found, strict=True))
     confidences = token_confidence(trajectory.top_logprobs, k).values
     # A text that came without tokens has steps that nobody can count.
     untold = bool(trajectory.text) and not trajectory.tokens
     steps = {} if untold else {"step_ends": ends, "step_confidences": step_confidences(confidences, ends)}
+    unmeasured = np.isnan(columns["entropy"].value)
     return Row(
         question_id=problem.id,
         sample=trajectory.index,
@@ -163,8 +165,9 @@ def row_of(
         answer_class=-1 if answer is None else None,
         correct=False if correct is None and answer is None and problem.answer is not None else correct,
         ground_truth=problem.answer,
-        k=measures["confidence"].k,
-        n_tokens=None if untold else trajectory.n_tokens,
+        k=columns["confidence"].k,
+        whole_distribution=None if unmeasured else trajectory.entropies is not None,
+        n_tokens=trajectory.n_reply_tokens if untold else trajectory.n_tokens,
         seconds=trajectory.seconds,
         finish_reason=trajectory.finish_reason,
         flaw=trajectory.flaw,
@@ -175,7 +178,7 @@ def row_of(
         token_confidences=singles(confidences),
         token_logprobs=singles(trajectory.logprobs),
         top_logprobs=singles(trajectory.top_logprobs),
-        **{column: measure.value for column, measure in measures.items()},  # type: ignore[arg-type]
+        **{column: confidence.value for column, confidence in columns.items()},  # type: ignore[arg-type]
         **_watched(trajectory.interventions, steps),
     )
 

@@ -21,6 +21,7 @@ from distrivote.store.run_classes import NEEDED, classified
 from distrivote.store.run_listing import Listing, damage_notes, list_parts
 from distrivote.store.run_parts import FOLDER, first_of_each, read_part
 from distrivote.store.run_rows import Row, rows_of, trajectory_of
+from distrivote.store.run_sources import SOURCE, SOURCED, mixed_sources, source_notes
 from distrivote.store.schema import SCHEMA
 from distrivote.trajectory import Trajectory
 
@@ -43,6 +44,7 @@ class Run:
         self.path, self.manifest = path, manifest
         self._listing = listing
         self._unread: dict[str, str] = {}
+        self._mixed: set[str] = set()
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -53,8 +55,9 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a careful reader should know, a sentence each."""
-        return damage_notes({path.name: why for path, why in self._listing.damaged.items()} | self._unread)
+        """What a careful reader should know of the run and of what was read, a sentence each."""
+        damaged = {path.name: why for path, why in self._listing.damaged.items()} | self._unread
+        return damage_notes(damaged) + source_notes(self._mixed)
 
     def done(self) -> set[tuple[str, int]]:
         """Return the question and number of every trajectory that is there."""
@@ -72,9 +75,12 @@ class Run:
             if name not in SCHEMA.names:
                 raise UnknownNameError("column", name, SCHEMA.names)
         fill = not {"answer_class", "correct"}.isdisjoint(names)
-        needed = list(dict.fromkeys([*KEYS, *names, *(NEEDED if fill else ())]))
-        table = self._read(needed, question_id)
+        sourced = not {*SOURCED}.isdisjoint(names)
+        extra = (*(NEEDED if fill else ()), *((SOURCE,) if sourced else ()))
+        table = self._read(list(dict.fromkeys([*KEYS, *names, *extra])), question_id)
         table = table.take(pa.array(first_of_each(table)))
+        if sourced:
+            self._mixed.update(mixed_sources(table))
         return (classified(table) if fill else table).select(names)
 
     def questions(self) -> tuple[StoredQuestion, ...]:

@@ -30,6 +30,7 @@ SCHEMA = pa.schema(
         pa.field("entropy", pa.float64()),
         pa.field("self_certainty", pa.float64()),
         pa.field("k", pa.int32()),
+        pa.field("whole_distribution", pa.bool_()),
         pa.field("n_tokens", pa.int32()),
         pa.field("seconds", pa.float32()),
         pa.field("finish_reason", pa.string()),

@@ -39,28 +39,35 @@ class Mixed(NamedTuple):
     weights: dict[str, dict[str, float]]
     """Of each signal, for each value of `by`; "" where there is none."""
 
+    notes: tuple[str, ...] = ()
+    """What a careful reader should know, a sentence each."""
+
 
 def mixed_questions(path: str, columns: Columns) -> Mixed:
     """Read every signal that a file has and make one of them; all rows are held in memory.
 
     Each value of `by` is a model of its own, with weights of its own. A signal that an answer lacks is left
-    out.
+    out; in a run, one that more answers lack than another.
     """
     if path == STDIN:
         raise InputError("--signal auto reads the file several times: name a file, not standard input")
     found: dict[str, list[Questions]] = {}
+    tables: dict[str, AnswerTable] = {}
     refusals: list[InputError] = []
     names = _names_there(path, columns)
     for name in names:
         with open_table(path, with_signal(columns, name)) as table:
             try:
-                found[name] = list(hold_questions(table.batches()))
+                found[name], tables[name] = list(hold_questions(table.batches())), table
             except InputError as error:
                 refusals.append(error)
     if not found:
         known = ", ".join(_known(columns))
         nothing = InputError(f"{path} has no column of a signal (none of {known}): name one with --signal")
         raise refusals[0] if refusals else nothing
+    fewest = min(tables[name].n_unmeasured for name in found)
+    found = {name: some for name, some in found.items() if tables[name].n_unmeasured == fewest}
+    notes = tuple(tables[next(iter(found))].notes)
     blocks = list(next(iter(found.values())))
     weights: dict[str, dict[str, float]] = {}
     values = {name: np.concatenate([block.confidences for block in some]) for name, some in found.items()}
@@ -78,7 +85,7 @@ def mixed_questions(path: str, columns: Columns) -> Mixed:
     parts = [
         replace(block, confidences=mixed[a:b]) for block, a, b in zip(blocks, ends, ends[1:], strict=False)
     ]
-    return Mixed(parts, weights)
+    return Mixed(parts, weights, notes)
 
 
 def _known(columns: Columns) -> list[str]:

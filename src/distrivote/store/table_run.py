@@ -1,22 +1,27 @@
 """A stored run as a table of sampled answers: the columns that a vote needs, and no others, are read.
 
 Answers of one class carry one label, the first of its class's answers, so that `0.5` and `1/2` are one
-answer here although they were written differently.
+answer here although they were written differently. Where confidences are read, an answer that has none
+counts as no answer, so that all methods see the same, unless none has one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from distrivote.errors import InputError
+from distrivote.store.run_sources import SOURCE, SOURCED, check_sources
 from distrivote.store.runs import Run
-from distrivote.store.schema import SCHEMA
+from distrivote.store.schema import MEASURES, SCHEMA
 from distrivote.store.table_parquet import BATCH_ROWS, Check
 from distrivote.store.tables import AnswerTable, check_columns, is_empty
 
-_COLUMNS = ["question_id", "answer", "answer_class", "confidence", "ground_truth", "correct"]
+_COLUMNS = ["question_id", "answer", "answer_class", "confidence", "ground_truth", "correct", "k", SOURCE]
+_DEPEND_ON_K = {*MEASURES.values()} - {"logprob"}
 
 
 def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
@@ -26,11 +31,19 @@ def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     check_columns(table, names)
     wanted = {*_COLUMNS, *table.columns.needed()}
     stored = run.table([name for name in names if name in wanted])
+    table.notes += run.notes
     if not stored.num_rows:
         damaged = "".join(f" ({note})" for note in run.notes[:1])
         raise is_empty(table, f"holds no trajectories{damaged or ' yet'}")
+    if table.columns.confidence in _DEPEND_ON_K:
+        pool = [name for name in (table.columns.question, table.columns.by) if name is not None]
+        check_k(stored, table.name, pool)
+        if table.columns.confidence in SOURCED:
+            check_sources(stored, table.name, pool)
     if table.columns.answer == "answer":
         stored = _labelled(stored)
+    if table.columns.confidence is not None:
+        stored = _measured(stored, table, table.columns.confidence)
     check = Check(table, *table.columns.truths(names))
     for batch in stored.select(sorted(check.wanted)).combine_chunks().to_batches(BATCH_ROWS):
         table.done = (check.first + batch.num_rows - 1) / stored.num_rows
@@ -45,3 +58,35 @@ def _labelled(stored: pa.Table) -> pa.Table:
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     labels = stored["answer"].combine_chunks().take(pa.array(first[which]))
     return stored.set_column(stored.schema.get_field_index("answer"), "answer", labels)
+
+
+def _measured(stored: pa.Table, table: AnswerTable, confidence: str) -> pa.Table:
+    """Take the answers that lack a confidence away, unless all do."""
+    name = table.columns.answer
+    answers = stored[name]
+    lacking = pc.and_(pc.is_valid(answers), pc.is_null(stored[confidence], nan_is_null=True))
+    n_lacking, n_answers = int(pc.sum(lacking).as_py()), len(answers) - answers.null_count
+    if n_lacking in (0, n_answers):
+        return stored
+    table.n_unmeasured = n_lacking
+    table.notes.append(unmeasured_note(n_lacking, n_answers))
+    kept = pc.if_else(lacking, pa.scalar(None, answers.type), answers)
+    return stored.set_column(stored.schema.get_field_index(name), name, kept)
+
+
+def unmeasured_note(n_lacking: int, n_answers: int) -> str:
+    """Return the sentence about answers that have no confidence."""
+    return f"answers without a confidence take no part in any vote: {n_lacking:,} of {n_answers:,}"
+
+
+def check_k(stored: pa.Table, name: str, pool: Sequence[str] = ("question_id",)) -> None:
+    """Raise InputError if a pool mixes confidences of different k; the columns `pool` tell pools apart."""
+    known = stored.filter(pc.greater(stored["k"], 0)).group_by(list(pool), use_threads=False)
+    spans = known.aggregate([("k", "min"), ("k", "max")])
+    mixed = spans.filter(pc.less(spans["k_min"], spans["k_max"])).slice(0, 1).to_pylist()
+    if mixed:
+        raise InputError(
+            f"question {mixed[0][pool[0]]} of {name} mixes confidences of the {mixed[0]['k_min']} and of the"
+            f" {mixed[0]['k_max']} most probable tokens: their values do not compare, so use --method sc,"
+            " which needs none, or vote on them apart with --by k"
+        )

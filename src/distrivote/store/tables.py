@@ -24,7 +24,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -100,13 +100,19 @@ class AnswerTable:
     done: float = 0.0
     """The part of the file that the latest reading has passed, 0 to 1."""
 
+    notes: list[str] = field(default_factory=list)
+    """What a careful reader should know of the latest reading, a sentence each."""
+
+    n_unmeasured: int = 0
+    """Answers that the latest reading left out, for they have no confidence; those of runs only."""
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file once, in batches of the shape that this module describes."""
         for batch in self._read():
             yield _per_length(batch) if self.columns.per_length else batch
 
     def _read(self) -> Iterator[pa.RecordBatch]:
-        self.done = 0.0
+        self.done, self.notes, self.n_unmeasured = 0.0, [], 0
         if self.kind == "run":
             from distrivote.store.table_run import read_run
 

@@ -29,6 +29,7 @@ def test_every_output_is_a_sample_with_its_confidence(tmp_path: Path) -> None:
     assert {row.ground_truth for row in rows} == {"4"}
     for column in ("confidence", "self_certainty"):
         np.testing.assert_array_equal([getattr(row, column) for row in rows[:3]], [17.25, np.nan, 16.5])
+    assert [row.whole_distribution for row in rows[:3]] == [True, None, True]
     assert all(np.isnan(row.logprob) for row in rows)
 
 

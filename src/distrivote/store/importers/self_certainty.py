@@ -8,6 +8,7 @@ confidences were computed are read too, without any.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def _read(path: Path, reading: Reading) -> Iterator[Row]:
         for i, output in enumerate(outputs):
             place = f"{record.where}, output {i}"
             made = row(Trajectory(text(output, place)), problem, reading, place)
-            yield dataclasses.replace(made, confidence=confidences[i], self_certainty=confidences[i])
+            value = confidences[i]
+            whole = None if math.isnan(value) else True
+            yield dataclasses.replace(made, confidence=value, self_certainty=value, whole_distribution=whole)
 
 
 def _problem(record: Record) -> Problem:

@@ -1,0 +1,71 @@
+"""Entropies of the whole distribution and of its most probable tokens: two scales that do not compare.
+
+An engine that sees the whole distribution measures by it. Others measure by the most probable tokens, and
+so did all before runs had a column for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from distrivote.errors import InputError
+
+SOURCED = ("entropy", "self_certainty")
+"""The columns that may come from either."""
+
+SOURCE = "whole_distribution"
+_SHOWN = 3
+
+
+def mixed_sources(stored: pa.Table, pool: Sequence[str] = ("question_id",)) -> list[str]:
+    """Return the questions that hold values of both; the columns `pool` tell pools apart.
+
+    >>> entropies, whole = [0.5, 0.6, 0.7], [True, None, None]
+    >>> table = {"question_id": ["a", "a", "b"], "entropy": entropies, "whole_distribution": whole}
+    >>> mixed_sources(pa.table(table))
+    ['a']
+    """
+    known = _measured(stored).group_by(list(pool), use_threads=False)
+    spans = known.aggregate([(SOURCE, "min"), (SOURCE, "max")])
+    mixed = spans.filter(pc.not_equal(spans[f"{SOURCE}_min"], spans[f"{SOURCE}_max"]))
+    return [str(name) for name in mixed[pool[0]].to_pylist()]
+
+
+def has_top_k(stored: pa.Table) -> bool:
+    """Say whether a run holds values of the most probable tokens."""
+    return not pc.all(_measured(stored)[SOURCE], min_count=0).as_py()
+
+
+def _measured(stored: pa.Table) -> pa.Table:
+    """Return the rows that have one of the values; what does not say its source came from the top k."""
+    valid = [pc.is_valid(stored[name]) for name in SOURCED if name in stored.column_names]
+    filled = pc.fill_null(stored[SOURCE], False)
+    stored = stored.set_column(stored.schema.get_field_index(SOURCE), SOURCE, filled)
+    return stored.filter(reduce(pc.or_, valid))
+
+
+def check_sources(stored: pa.Table, name: str, pool: Sequence[str] = ("question_id",)) -> None:
+    """Raise InputError if a pool mixes values of both."""
+    mixed = mixed_sources(stored, pool)
+    if mixed:
+        raise InputError(
+            f"question {mixed[0]} of {name} mixes entropies of the whole distribution and of the most"
+            " probable tokens: their values do not compare, so use another signal, or --method sc, which"
+            " needs none"
+        )
+
+
+def source_notes(mixed: Collection[str]) -> tuple[str, ...]:
+    """Return the sentence about questions that mix both, if there are any."""
+    if not mixed:
+        return ()
+    named = ", ".join(sorted(mixed)[:_SHOWN])
+    more = f" and {len(mixed) - _SHOWN:,} more" if len(mixed) > _SHOWN else ""
+    return (
+        "entropy and self-certainty do not compare in questions that mix those of the whole distribution and"
+        f" of the most probable tokens: {named}{more}",
+    )
