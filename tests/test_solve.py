@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import aclosing
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from distrivote import Problem, SelfStepConf, Trajectory, asample, asolve, sample, solution_of, solve
 from distrivote.engines.replay import ReplayEngine
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import EngineError, InputError, UnknownNameError
+from distrivote.selfstepconf import replay
+from distrivote.splitting import EntropySplitter
 from distrivote.stopping import BetaRule
 from distrivote.voting.probability import Calibration
 
@@ -122,6 +125,34 @@ def test_the_asynchronous_twin_hands_errors_on() -> None:
         asyncio.run(asolve(ENGINE, "How many?", budget=30))
 
 
+class Failing(ReplayEngine):
+    """Fails after so many trajectories."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__([RIGHT] * 8)
+        self._n_good = n
+
+    def sample(self, *args: object, **kwargs: object) -> Generator[Trajectory]:  # type: ignore[override]
+        for number, trajectory in enumerate(super().sample(*args, **kwargs)):  # type: ignore[arg-type]
+            if number == self._n_good:
+                raise EngineError("the server is gone")
+            yield trajectory
+
+
+def test_what_finished_before_an_engine_failed_votes() -> None:
+    said = "the engine failed after 3 of 8 trajectories, which the vote rests on: the server is gone"
+    for solution in (
+        solve(Failing(3), "How many?", "sc", budget=8),
+        asyncio.run(asolve(Failing(3), "How many?", "sc", budget=8)),
+    ):
+        assert (solution.answer, len(solution.trajectories), solution.n_asked) == ("12", 3, 8)
+        assert said in solution.tally.notes
+    with pytest.raises(EngineError, match="the server is gone"):
+        solve(Failing(0), "How many?", "sc", budget=8)
+    with pytest.raises(EngineError, match="the server is gone"):
+        asyncio.run(asolve(Failing(0), "How many?", "sc", budget=8))
+
+
 def test_leaving_the_loop_cancels_what_is_under_way() -> None:
     class Endless:
         name = model = "endless"
@@ -201,7 +232,43 @@ def test_an_unknown_rule_is_an_error_before_anything_is_sampled() -> None:
     assert engine.n_made == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"pipeline": "dis-gm"}, "did you mean dis-gmm"),
+        ({"pipeline": None}, "the method is None"),
+        ({"stop_when": 0.95}, "stop_when is 0.95"),
+        ({"budget": 1.5}, "budget is 1.5"),
+        ({"budget": "4"}, "budget is '4'"),
+        ({"budget": None}, "budget is None"),
+    ],
+)
+def test_what_can_not_be_is_an_error_before_anything_is_sampled(given: dict[str, object], says: str) -> None:
+    engine = Counted([RIGHT])
+    given = {"budget": 1, **given}
+    with pytest.raises(InputError, match=says):
+        solve(engine, "How many?", **given)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=says):
+        asyncio.run(asolve(engine, "How many?", **given))  # type: ignore[arg-type]
+    assert engine.n_made == 0
+
+
 def test_the_asynchronous_twin_stops_too() -> None:
     engine = Counted([RIGHT] * 40)
     solution = asyncio.run(asolve(engine, "How many?", budget=40, stop_when="beta"))
     assert (engine.n_made, engine.closed, solution.n_saved) == (4, True, 36)
+
+
+def test_the_step_of_an_answer_is_one_that_the_controller_judged() -> None:
+    tokens = ["Sure", ".\n\n", "Hm", "\n\n", "wait", " So", r" \boxed{4}"]
+    confidences = [10.0, 9.0, 9.0, 10.0, 3.0, 2.0, 1.0]
+    # What the engine saw of the whole distribution, not what the most probable tokens show.
+    entropies = [0.0, 0.0, 0.0, 0.9, 0.0, 0.0, 0.0]
+    ssc = SelfStepConf(split=EntropySplitter(0.5, 2))
+    record = replay(ssc, tokens, confidences, entropies)
+    top = np.array(confidences)[:, None] * np.linspace(-0.5, -1.5, 20)
+    found = Trajectory("".join(tokens), tuple(tokens), top, top[:, 0], interventions=record)
+    assert (record.step_ends, record.step_confidences) == ((4, 7), (9.5, 2.0))
+    assert solution_of("How many?", [found], "sc", ssc).ballot.confidences[0] == pytest.approx(2.0)
+    plain = replace(found, interventions=None)
+    assert solution_of("How many?", [plain], "sc", ssc).ballot.confidences[0] != pytest.approx(2.0)

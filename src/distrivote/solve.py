@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from distrivote.ballots import ballot_of
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.warmup import sample_after_warmup
-from distrivote.errors import InputError
+from distrivote.errors import EngineError, InputError
 from distrivote.problem import Problem
 from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.stopping import Poll, StopRule, stop_rule, until_settled, without_ended
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Answer, Ballot, Tally
-from distrivote.voting.methods import parse_method
+from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.vote import usable_method, vote
@@ -98,6 +100,9 @@ def solve(
 ) -> Solution:
     """Sample `budget` trajectories, watched by a controller, and vote.
 
+    If the engine fails on the way, those that have finished vote, and a note says so; an EngineError is
+    raised if there are none.
+
     Args:
         engine: Where trajectories come from.
         problem: A question, or a `Problem` with a template of its own.
@@ -110,10 +115,23 @@ def solve(
         key: What an answer is compared by, instead.
         watch: Called now and then with how far it has come.
     """
-    problem = problem_of(problem)
-    rule = stop_rule(stop_when, name_of(pipeline))
+    problem, method = problem_of(problem), method_of(pipeline)
+    rule = stop_rule(stop_when, method.name)
     samples = sample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key, watch=watch)
-    return solution_of(problem, samples, pipeline, ssc, equal=equal, key=key, n_asked=budget)
+    found: list[Trajectory] = []
+    notes: list[str] = []
+    try:
+        found.extend(samples)
+    except EngineError as error:
+        if not found:
+            raise
+        notes.append(failure_note(error, len(found), budget))
+    return solution_of(problem, found, method, ssc, equal=equal, key=key, n_asked=budget, notes=notes)
+
+
+def failure_note(error: EngineError, n: int, budget: int) -> str:
+    """Return what to say of a vote whose engine failed after n trajectories."""
+    return f"the engine failed after {n} of {budget} trajectories, which the vote rests on: {error}"
 
 
 def sample(
@@ -147,8 +165,8 @@ def sample(
 
 def check_budget(budget: int) -> None:
     """Raise InputError unless the budget is a number of trajectories that somebody may mean."""
-    if not 1 <= budget <= MAX_BUDGET:
-        raise InputError(f"budget is {budget}: give a number of trajectories from 1 to {MAX_BUDGET:,}")
+    if not isinstance(budget, (int, np.integer)) or not 1 <= budget <= MAX_BUDGET:
+        raise InputError(f"budget is {budget!r}: give a whole number from 1 to {MAX_BUDGET:,}")
 
 
 def solution_of(
@@ -161,16 +179,18 @@ def solution_of(
     key: Callable[[str], Hashable] | None = None,
     n_asked: int | None = None,
     calibration: Calibration | None = None,
+    notes: Iterable[str] = (),
 ) -> Solution:
     """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these.
 
     The majority decides, and a note says so, if a method needs confidences that some answers lack: what was
-    sampled is not to be lost.
+    sampled is not to be lost. `notes` are what else is to be known of the vote.
     """
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
     ballot = ballot_for(problem, ordered, ssc, equal, key)
-    asked = parse_method(pipeline) if isinstance(pipeline, str) else pipeline
+    ballot = replace(ballot, notes=(*notes, *ballot.notes))
+    asked = method_of(pipeline)
     method = usable_method(ballot, asked)
     if method is not asked:
         without = "without log-probabilities of every trajectory majority voting decides, not"
@@ -187,17 +207,17 @@ def ballot_for(
     key: Callable[[str], Hashable] | None = None,
 ) -> Ballot:
     """Measure trajectories by the controller's own steps or groups, where it has some."""
-    split = ssc.split if isinstance(ssc, SelfStepConf) else SSC.split
-    measure = ssc.measure if isinstance(ssc, DeepConfOnline) else "answer-step"
+    own = ssc.split if isinstance(ssc, SelfStepConf) else None
     ballot = ballot_of(
-        trajectories, extract=problem.extractor, measure=measure, split=split, equal=equal, key=key
+        trajectories,
+        extract=problem.extractor,
+        measure=ssc.measure if isinstance(ssc, DeepConfOnline) else "answer-step",
+        split=SSC.split if own is None else own,
+        equal=equal,
+        key=key,
+        steered_by=own,
     )
     return without_ended(ballot, trajectories)
-
-
-def name_of(pipeline: Pipeline | str) -> str:
-    """Return the name of a method."""
-    return pipeline if isinstance(pipeline, str) else pipeline.name
 
 
 def problem_of(problem: Problem | str) -> Problem:

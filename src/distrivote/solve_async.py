@@ -9,11 +9,13 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable
 
 from distrivote.engines.base import Engine, Progress, SamplingParams
+from distrivote.errors import EngineError
 from distrivote.problem import Problem
 from distrivote.selfstepconf import Controller
-from distrivote.solve import SSC, Solution, name_of, sample, solution_of
+from distrivote.solve import SSC, Solution, failure_note, sample, solution_of
 from distrivote.stopping import StopRule, stop_rule
 from distrivote.trajectory import Trajectory
+from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Pipeline
 
 
@@ -102,7 +104,16 @@ async def asolve(
     key: Callable[[str], Hashable] | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
-    rule = stop_rule(stop_when, name_of(pipeline))
+    method = method_of(pipeline)
+    rule = stop_rule(stop_when, method.name)
     samples = asample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key)
-    trajectories = [item async for item in samples]
-    return solution_of(problem, trajectories, pipeline, ssc, equal=equal, key=key, n_asked=budget)
+    found: list[Trajectory] = []
+    notes: list[str] = []
+    try:
+        async for trajectory in samples:
+            found.append(trajectory)
+    except EngineError as error:
+        if not found:
+            raise
+        notes.append(failure_note(error, len(found), budget))
+    return solution_of(problem, found, method, ssc, equal=equal, key=key, n_asked=budget, notes=notes)

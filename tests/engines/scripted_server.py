@@ -345,11 +345,12 @@ class ToyServer:
                     choice["logprobs"]["tokens"] = [*map(self._id_of, choice["logprobs"]["tokens"])]
         if self.echoes and prefix and chunks:
             chunks.insert(0, {"choices": [{"index": 0, "delta": {"content": prefix}, "finish_reason": None}]})
+        usage = {"prompt_tokens": n_prompt, "completion_tokens": n * len(tokens)}
         if body.get("stream_options") and self.tells_usage:
-            chunks.append({"choices": [], "usage": {"prompt_tokens": n_prompt}})
+            chunks.append({"choices": [], "usage": usage})
         if body.get("stream") and self.streams:
             return Reply(events=chunks, pause=self.pause)
-        return Reply(body={"choices": whole, "usage": {"prompt_tokens": n_prompt}})
+        return Reply(body={"choices": whole, "usage": usage})
 
 
 def choices_of(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distrivote.engines.base import Progress, SamplingParams
+from distrivote.engines.base import Job, Progress, SamplingParams
 from distrivote.engines.llama_library import ContextParams, LibraryMismatchError, _check, load_library
 from distrivote.engines.llama_model import LlamaContext
 from distrivote.engines.llamacpp import LlamaCppEngine
@@ -97,6 +97,8 @@ def test_log_probabilities_are_those_of_a_full_softmax(engine: LlamaCppEngine) -
     position = TokenSampler(model.n_vocab, SHORT).read(logits)
     read = position.top_logits[:20] - position.log_total
     np.testing.assert_allclose(read, np.sort(exact)[::-1][:20], atol=1e-4)
+    assert position.entropy == pytest.approx(-(np.exp(exact) * exact).sum(), abs=1e-4)
+    assert position.self_certainty == pytest.approx(-exact.mean() - np.log(model.n_vocab), abs=1e-4)
 
 
 def test_a_trajectory_is_the_same_in_a_batch_and_alone(engine: LlamaCppEngine) -> None:
@@ -193,6 +195,15 @@ def test_budget_forcing_closes_the_thinking(engine: LlamaCppEngine) -> None:
 def test_a_prompt_longer_than_the_context_is_an_error(engine: LlamaCppEngine) -> None:
     with pytest.raises(InputError, match=r"tokens.*shorten"):
         list(engine.sample([Message("user", "apple " * 20_000)], 1, SHORT))
+
+
+def test_it_does_not_keep_the_questions_behind_it_from_being_sampled(engine: LlamaCppEngine) -> None:
+    long = [Message("user", "apple " * 20_000)]
+    jobs = [Job(messages, replace(SHORT, max_tokens=2), [0]) for messages in (QUESTION, long, QUESTION)]
+    samples = engine.sample_all(jobs)
+    assert [next(samples).job, next(samples).job] == [0, 2]
+    with pytest.raises(InputError, match="1 of 3 questions were not sampled: the prompt 'apple apple"):
+        next(samples)
 
 
 @pytest.mark.parametrize(

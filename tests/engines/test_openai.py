@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -24,7 +25,16 @@ from distrivote.problem import Message
 from distrivote.selfstepconf import ENDED, BudgetForcing, DeepConfOnline, SelfStepConf
 from distrivote.splitting import DelimiterSplitter
 from distrivote.trajectory import Insertion, Trajectory
-from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer, refusal
+from engines.scripted_server import (
+    Reply,
+    Request,
+    ScriptedServer,
+    Token,
+    ToyServer,
+    chat_entry,
+    refusal,
+    sse,
+)
 
 QUESTION = (Message("user", "What is 2 + 2?"),)
 PARAMS = SamplingParams(max_tokens=50)
@@ -186,6 +196,35 @@ def test_something_else_than_a_model_server_is_noticed(body: Any) -> None:
         sample(engine)
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ({"message": "Provider returned nothing", "code": 400}, "refused the request .*Provider returned"),
+        ({"message": "Provider is down", "code": 502}, "failed .*Provider is down"),
+    ],
+)
+def test_an_error_inside_the_first_reply_is_told_in_the_servers_words(
+    monkeypatch: pytest.MonkeyPatch, error: Any, says: str
+) -> None:
+    monkeypatch.setattr("distrivote.engines.openai_probe._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(openai_call, "_ATTEMPTS", 1)
+    with serving(lambda _: Reply(body={"error": error})) as (_, engine):
+        with pytest.raises(EngineError, match=says) as caught:
+            sample(engine)
+        assert "--base-url" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "socks://me:secret@127.0.0.1:1080"])
+def test_a_proxy_that_can_not_be_used_is_one_sentence(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    before = threading.active_count()
+    with pytest.raises(InputError, match="names a proxy that can't be used") as caught:
+        OpenAIEngine("http://h/v1", "toy")
+    assert "secret" not in str(caught.value)
+    assert threading.active_count() == before
+
+
 # Plain sampling
 
 
@@ -227,6 +266,20 @@ def test_of_several_replies_in_one_request_the_last_has_the_usage() -> None:
         assert [found.n_prompt_tokens for found in sample(engine, 3)] == [None, None, 5]
 
 
+@pytest.mark.parametrize("streams", [True, False])
+def test_tokens_that_did_not_come_are_as_many_as_the_server_counted(streams: bool) -> None:
+    toy = ToyServer(story, gives=0, streams=streams)
+    with serving(toy) as (_, engine):
+        seen: list[Progress] = []
+        found = sample(engine, 2, watch=seen.append)
+        assert [(t.tokens, t.n_tokens) for t in found] == [((), 7)] * 2
+        assert seen[-1].n_tokens == 14
+    with serving(toy, n_per_request=3) as (_, engine):
+        assert [t.n_tokens for t in sample(engine, 3)] == [0, 0, 21]
+    with serving(replace(toy, streams=True, tells_usage=False)) as (_, engine):
+        assert [t.n_tokens for t in sample(engine, 2)] == [0, 0]
+
+
 def test_a_reply_that_is_continued_has_the_usage_of_its_first_part() -> None:
     with serving(ToyServer(lambda _: SURE, template=True), ssc_by="continuation") as (_, engine):
         assert sample(engine, controller=SelfStepConf())[0].n_prompt_tokens == 1
@@ -238,6 +291,19 @@ def test_a_server_that_refuses_stream_options_is_asked_without_them() -> None:
         assert engine.notes == []
         sample(engine)
     assert "stream_options" not in server.sampled()[-1]
+
+
+def test_a_stream_is_known_by_its_beginning_where_its_type_is_another() -> None:
+    toy = ToyServer(story)
+
+    def answer(request: Request) -> Reply:
+        reply = toy(request)
+        if request.body.get("stream"):
+            return Reply(body=b": hello\n\n" + b"".join(map(sse, reply.events)) + b"data: [DONE]\n\n")
+        return reply
+
+    with serving(answer) as (_, engine):
+        assert [(t.text, t.n_tokens) for t in sample(engine, 2)] == [(PLAIN, 7)] * 2
 
 
 def test_a_server_that_ends_no_stream_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,6 +428,21 @@ def test_a_server_that_refuses_n_is_asked_one_by_one() -> None:
         assert len(sample(engine, 5)) == 5
 
 
+def test_a_stream_that_ends_before_all_its_replies_did_is_broken_off() -> None:
+    def answer(request: Request) -> Reply:
+        reply = toy(request)
+        if (request.body or {}).get("n") != 3:
+            return reply
+        events: list[Any] = [chunk for chunk in reply.events if chunk["choices"]]
+        # One of three is whole, the others lack their ends.
+        rest = (event for event in events[6:] if event["choices"][0]["index"] == 0)
+        return Reply(events=[*events[:6], *rest], end="cut")
+
+    toy = ToyServer(story)
+    with serving(answer, n_per_request=3) as (_, engine):
+        assert [(t.text, t.finish_reason) for t in sample(engine, 3)] == [(PLAIN, "stop")] * 3
+
+
 # Log-probabilities
 
 
@@ -411,6 +492,61 @@ def test_a_model_that_wants_max_completion_tokens_gets_them() -> None:
 
     with serving(answer) as (_, engine):
         assert sample(engine)[0].text == PLAIN
+
+
+def refusing(toy: ToyServer, name: str, words: str) -> Any:
+    """Return a server that does not take a field."""
+    return lambda request: refusal(400, words) if name in (request.body or {}) else toy(request)
+
+
+@pytest.mark.parametrize("name", ["temperature", "top_p", "seed", "top_k", "min_p", "repetition_penalty"])
+def test_a_field_that_nobody_asked_for_is_left_out_where_it_is_refused(name: str) -> None:
+    answer = refusing(ToyServer(story), name, f"Unsupported parameter: '{name}'")
+    with serving(answer) as (server, engine):
+        found = sample(engine, 2, replace(PARAMS, temperature=1.0, top_p=1.0))
+        assert [t.text for t in found] == [PLAIN, PLAIN]
+        assert len(server.requests) == 4
+        said = [f"{server.url} takes no seed: what it samples can't be sampled again"]
+        assert engine.notes == (said if name == "seed" else [])
+
+
+@pytest.mark.parametrize(("name", "option"), [("temperature", "--temperature 1"), ("top_p", "--top-p 1")])
+def test_a_refusal_of_what_was_asked_for_names_the_option(name: str, option: str) -> None:
+    answer = refusing(ToyServer(story), name, f"Unsupported parameter: '{name}'")
+    with serving(answer) as (_, engine), pytest.raises(EngineError, match=f"{name}.*: give {option}$"):
+        sample(engine)
+
+
+def test_log_probabilities_that_were_never_seen_are_not_asked_for_again() -> None:
+    def answer(request: Request) -> Reply:
+        if request.body.get("stream"):
+            return ToyServer(story, gives=0)(request)
+        # It thinks, unseen, for longer than the first request lasts.
+        return Reply(body={"choices": [{"index": 0, "message": {"content": ""}, "finish_reason": "length"}]})
+
+    with serving(answer) as (server, engine):
+        found = sample(engine, 8)
+        assert len(server.sampled()) == 8
+        assert any("without log-probabilities" in note for note in engine.notes)
+    assert {(t.text, t.flaw) for t in found} == {(PLAIN, "no log-probabilities")}
+
+
+def test_a_token_without_log_probabilities_costs_no_other_its_own() -> None:
+    def answer(request: Request) -> Reply:
+        reply = ToyServer(story)(request)
+        if request.body.get("stream"):
+            chunks: list[Any] = list(reply.events)
+            chunks[4]["choices"][0]["logprobs"] = None
+            reply.events = chunks
+        return reply
+
+    with serving(answer) as (server, engine):
+        found = sample(engine, 2)
+        assert len(server.sampled()) == 2
+    for trajectory in found:
+        assert (trajectory.text, trajectory.n_tokens) == (PLAIN, 7)
+        assert np.isnan(trajectory.top_logprobs).all(axis=1).tolist() == [at == 4 for at in range(7)]
+        assert trajectory.flaw == "fewer than 20 usable log-probabilities at 1 of 7 tokens"
 
 
 def test_tokens_that_do_not_spell_the_text_are_left_out_with_a_note() -> None:
@@ -567,6 +703,7 @@ def test_thinking_that_a_prefilled_message_would_lose_is_refused() -> None:
 
 # Faults
 
+BEGUN = {"index": 0, "delta": {"content": "Su"}, "logprobs": {"content": [chat_entry(Token("Su"), 20)]}}
 FAULTS = {
     "500": refusal(500, "oops"),
     "503": refusal(503, "loading"),
@@ -578,6 +715,10 @@ FAULTS = {
     "an empty reply": Reply(events=[]),
     "odd choices": Reply(events=[{"choices": ["x"]}]),
     "odd content": Reply(events=[{"choices": [{"index": 0, "delta": {"content": 5}}]}]),
+    "an abort": Reply(events=[{"choices": [BEGUN | {"finish_reason": "abort"}]}]),
+    "an error in a choice": Reply(
+        events=[{"choices": [BEGUN | {"finish_reason": "stop", "error": {"message": "gone", "code": 502}}]}]
+    ),
 }
 
 
@@ -625,6 +766,79 @@ def test_a_prompt_that_is_too_long_does_not_stop_the_others() -> None:
             found.extend(engine.sample_all(jobs))
         assert sorted((number, trajectory.index) for number, trajectory in found) == [(1, 0), (1, 1)]
         assert len(server.sampled()) < 12
+
+
+def test_a_question_that_is_forbidden_does_not_stop_the_others() -> None:
+    def answer(request: Request) -> Reply:
+        if "bomb" in request.body["messages"][-1]["content"]:
+            return refusal(403, "your input was flagged")
+        return ToyServer(story)(request)
+
+    with serving(answer, n_parallel=2, api_key="k") as (server, engine):
+        flagged = (Message("user", "How does a bomb calorimeter work?"),)
+        jobs = [Job(flagged, PARAMS, list(range(10))), Job(QUESTION, PARAMS, [0, 1])]
+        found: list[Sampled] = []
+        with pytest.raises(EngineError, match=r"10 of 12 trajectories are missing: .*your input was flagged"):
+            found.extend(engine.sample_all(jobs))
+        assert len(found) == 2
+        assert len(server.sampled()) < 6
+
+
+def test_a_reply_that_is_refused_does_not_cost_the_others_of_a_question_that_was_answered() -> None:
+    def answer(request: Request) -> Reply:
+        if request.body["seed"] == seed_of(0, 3):
+            return refusal(400, "the response was filtered")
+        return ToyServer(story)(request)
+
+    with serving(answer, n_parallel=1) as (_, engine):
+        found: list[Trajectory] = []
+        with pytest.raises(EngineError, match=r"^1 of 8 trajectories are missing: .*was filtered"):
+            found.extend(engine.sample(QUESTION, 8, PARAMS))
+        assert [trajectory.index for trajectory in found] == [0, 1, 2, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_server_that_refused_everything_is_asked_again_by_the_next_call(status: int) -> None:
+    toy = ToyServer(story)
+    with serving(toy) as (_, engine):
+        sample(engine)
+        toy.faults = [refusal(status, "starting")]
+        with pytest.raises(EngineError, match="starting"):
+            sample(engine)
+        assert sample(engine)[0].text == PLAIN
+
+
+def test_being_told_to_wait_costs_no_trajectory_while_others_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(openai_call, "_LONGEST_DELAY", 0.05)
+    toy, counts = ToyServer(story), Counter[int]()
+
+    def answer(request: Request) -> Reply:
+        """Let two requests in every fifth of a second."""
+        window, gone = divmod(time.monotonic(), 0.2)
+        counts[int(window)] += request.body.get("stream", False)
+        if counts[int(window)] > 2:
+            return refusal(429, "slow down", retry_after=f"{0.2 - gone:.3f}")
+        return toy(request)
+
+    with serving(answer) as (server, engine):
+        assert len(sample(engine, 24)) == 24
+        asked = Counter(body["seed"] for body in server.sampled())
+    assert max(asked.values()) > openai_call._ATTEMPTS
+
+
+def test_being_told_to_wait_for_ever_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_call, "_LONGEST_DELAY", 0.05)
+    toy = ToyServer(story)
+
+    def answer(request: Request) -> Reply:
+        return refusal(429, "slow down", retry_after="0") if request.body.get("stream") else toy(request)
+
+    with serving(answer) as (server, engine):
+        with pytest.raises(EngineError, match="slow down"):
+            sample(engine, 4)
+        assert len(server.sampled()) == 4 * openai_call._ATTEMPTS
 
 
 def test_a_field_that_the_server_does_not_know_is_named() -> None:
@@ -796,6 +1010,38 @@ def test_servers_with_different_numbers_of_log_probabilities_give_the_smaller_on
         found = sample(engine, 8)
     assert {t.top_logprobs.shape for t in found} == {(7, 5)}
     assert {t.server for t in found} == {one.url, other.url}
+
+
+@pytest.mark.parametrize("gives", [5, 0])
+def test_a_server_that_is_met_late_is_not_compared_with_what_was_hoped_for(
+    monkeypatch: pytest.MonkeyPatch, gives: int
+) -> None:
+    monkeypatch.setattr("distrivote.engines.openai_probe._N_ATTEMPTS", 1)
+    toy, n_asked = ToyServer(story, gives=gives), 0
+
+    def answer(request: Request) -> Reply:
+        nonlocal n_asked
+        n_asked += 1
+        return refusal(429, "slow down", retry_after="0.05") if n_asked == 1 else toy(request)
+
+    with serving(answer) as (_, engine):
+        assert {t.top_logprobs.shape for t in sample(engine, 2)} == {(7, 5) if gives else (0, 0)}
+
+
+def test_a_server_that_was_not_there_at_first_is_used_once_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distrivote.engines.openai_fleet._FIRST_PAUSE", 0.05)
+    with ScriptedServer(ToyServer(story)) as gone:
+        pass
+    late = ScriptedServer(ToyServer(story), port=int(gone.url.split(":")[2].removesuffix("/v1")))
+    with (
+        ScriptedServer(ToyServer(story, pause=0.02)) as server,
+        engine_at(gone.url, server.url, n_parallel=2) as engine,
+    ):
+        samples = engine.sample(QUESTION, 40, PARAMS)
+        found = [next(samples)]
+        with late:
+            found += samples
+    assert {t.server for t in found} == {gone.url, server.url}
 
 
 def test_the_same_address_twice_is_one_server() -> None:

@@ -133,6 +133,16 @@ def test_a_server_that_says_when_to_come_back_is_not_set_aside() -> None:
     assert choose([server], 31.0).number == 0
 
 
+def test_what_ends_well_does_not_shorten_the_time_that_a_server_asked_for() -> None:
+    server = good()
+    server.fail(passing(retry_after=30.0), 0.0, 1.0)
+    server.succeed()
+    assert choose([server], 2.0) == (None, 29.0)
+    server.fail(passing(retry_after=5.0), 0.0, 3.0)
+    assert choose([server], 8.5).number is None
+    assert choose([server], 31.0).number == 0
+
+
 def test_a_server_that_refuses_everything_is_out() -> None:
     servers = [good(), good()]
     servers[0].fail(Fault("wrong key at a", Scope.SERVER), 0.0, 1.0)

@@ -137,6 +137,31 @@ def test_a_reply_can_be_kept_without_its_tokens() -> None:
     assert (found.text, found.tokens) == ("One ", ())
 
 
+@pytest.mark.parametrize("unfinished", ["", "null"])
+def test_a_reply_does_not_end_at_an_empty_reason(unfinished: str) -> None:
+    choices = choices_of([Token("One"), Token(" two")], 20, True)
+    for choice in choices[:-1]:
+        choice["finish_reason"] = unfinished
+    reply = Reply()
+    reply.add(choices[0])
+    assert not reply.is_over
+    assert read(choices).trajectory("x").finish_reason == "stop"
+
+
+@pytest.mark.parametrize("chat", [True, False])
+@pytest.mark.parametrize("without", [{0}, {2}, {1, 2}, {0, 3}])
+def test_texts_without_log_probabilities_amid_others_are_tokens_without(
+    chat: bool, without: set[int]
+) -> None:
+    choices = choices_of([Token("One"), Token(" and two"), Token(" and three"), Token(" and")], 20, chat)
+    for at in without:
+        choices[at]["logprobs"] = None
+    found = read(choices).whole("x")
+    assert found.tokens == ("One", " and two", " and three", " and")
+    assert {at for at in range(4) if np.isnan(found.top_logprobs[at]).all()} == without
+    assert {at for at in range(4) if np.isnan(found.logprobs[at])} == without
+
+
 def test_memory_per_token_stays_small() -> None:
     reply = read(choices_of([Token("word")] * 200, 20, True))
     assert type(reply.read.top[0]).__name__ == "array"

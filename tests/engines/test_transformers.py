@@ -72,6 +72,9 @@ def test_log_probabilities_are_those_of_the_models_own_softmax(
         logits = model(torch.tensor([prompt])).logits[0, -1]
     expected = torch.log_softmax(logits.double(), -1).topk(20).values.numpy()
     np.testing.assert_allclose(found.top_logprobs[0], expected, atol=1e-4)
+    entropy = torch.distributions.Categorical(logits=logits.double()).entropy().item()
+    assert found.entropies is not None
+    assert found.entropies[0] == pytest.approx(entropy, abs=1e-4)
 
 
 def test_greedy_decoding_is_that_of_generate_alone(engine: TransformersEngine, folder: Path) -> None:

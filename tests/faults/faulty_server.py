@@ -148,7 +148,7 @@ FAULTS: Mapping[str, Fault] = {
     "endless": _endless,
 }
 
-MARKED = ("-inf", "NaN", "endless")
+MARKED = ("-inf", "NaN", "endless", "partial logprobs")
 """What is kept with a mark; after everything else the server is asked again."""
 
 MENDED = tuple(name for name in FAULTS if name not in MARKED)

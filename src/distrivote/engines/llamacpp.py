@@ -19,6 +19,7 @@ from distrivote.answers.extract import auto
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_turn
 from distrivote.engines.drive import Drive, Next
 from distrivote.engines.llama_model import LlamaContext, LlamaModel
+from distrivote.engines.long_prompts import not_sampled, too_long
 from distrivote.engines.model_files import BUILT_IN, model_file
 from distrivote.engines.one_at_a_time import OneAtATime
 from distrivote.engines.sampling import Logits, TokenSampler
@@ -104,7 +105,34 @@ class LlamaCppEngine:
         *,
         watch: Callable[[Progress], None] | None = None,
     ) -> Generator[Sampled]:
-        return in_turn(self, jobs, controller, watch=watch)
+        """Yield the trajectories of one job after the other.
+
+        Prompts that are too long are an error at last.
+        """
+        refusals = self._refusals(jobs)
+        fitting = [
+            job if refusal is None else job._replace(over=lambda: True)
+            for job, refusal in zip(jobs, refusals, strict=True)
+        ]
+        yield from in_turn(self, fitting, controller, watch=watch)
+        refused = [refusal for refusal in refusals if refusal is not None]
+        if refused:
+            raise not_sampled(refused, len(jobs))
+
+    def _refusals(self, jobs: Sequence[Job]) -> list[str | None]:
+        self._calls.begin()
+        try:
+            return [self._refusal(job.messages, self._prompt(job.messages, job.params)) for job in jobs]
+        finally:
+            self._calls.end()
+
+    def _refusal(self, messages: Sequence[Message], prompt: list[int]) -> str | None:
+        """Return what is wrong with a prompt, None if it fits."""
+        limit = self._llama.n_ctx_train
+        return too_long(messages, len(prompt), limit, self.model) if len(prompt) >= limit else None
+
+    def _prompt(self, messages: Sequence[Message], params: SamplingParams) -> list[int]:
+        return self._llama.tokenize(self._llama.chat_prompt(messages, params.thinking), special=True)
 
     def _sample(
         self,
@@ -116,13 +144,11 @@ class LlamaCppEngine:
         watch: Callable[[Progress], None] | None,
         answered: Callable[[str], bool],
     ) -> Generator[Trajectory]:
-        prompt = self._llama.tokenize(self._llama.chat_prompt(messages, params.thinking), special=True)
-        limit = self._llama.n_ctx_train
-        if len(prompt) >= limit:
-            raise InputError(
-                f"the prompt has {len(prompt)} tokens, and {self.model} reads {limit} at most: shorten it"
-            )
-        params = replace(params, max_tokens=min(params.max_tokens, limit - len(prompt)))
+        prompt = self._prompt(messages, params)
+        refusal = self._refusal(messages, prompt)
+        if refusal is not None:
+            raise InputError(refusal)
+        params = replace(params, max_tokens=min(params.max_tokens, self._llama.n_ctx_train - len(prompt)))
         n_slots = min(n, self._n_slots)
         context = self._sized_context(n_slots + 1, len(prompt) + params.max_tokens)
         sampler = TokenSampler(self._llama.n_vocab, params)

@@ -99,10 +99,11 @@ class OpenAIEngine:
         self._thread = threading.Thread(target=self._loop.run_forever, name="distrivote-openai", daemon=True)
         self._thread.start()
         self._room = self._do(_made(lambda: asyncio.Semaphore(n_parallel)))
-        self._servers = self._do(
-            _made(lambda: [Server(address, model or "", key, timeout) for address in addresses])
-        )
+        self._servers: list[Server] = []
         try:
+            self._servers = self._do(
+                _made(lambda: [Server(address, model or "", key, timeout) for address in addresses])
+            )
             self.model = model or self._do(_only_model(self._servers))
         except BaseException:
             self.close()

@@ -27,6 +27,9 @@ from distrivote.selfstepconf import Controller
 from distrivote.trajectory import Trajectory
 
 _ATTEMPTS = 8
+_MOST_ATTEMPTS = 100
+"""Those included that do not count: "later", from a server that answers others meanwhile."""
+
 _FIRST_DELAY = 0.5
 _LONGEST_DELAY = 30.0
 
@@ -78,6 +81,7 @@ class Call:
         self._fault: Fault | None = None
         self._is_over = False
         self._spoiled: set[int] = set()  # jobs that no server takes
+        self._taken: set[int] = set()  # jobs that one took
         self._noted: set[str] = set()
         self._n_tokens = 0
         self._n_reflections = 0
@@ -93,6 +97,8 @@ class Call:
 
     async def run(self, n_parallel: int) -> None:
         """Do the jobs; raises one EngineError at the end if anything is missing."""
+        for server in self._servers:
+            server.standing.out = False  # it may have been mended since the last call
         await self._meeting.meet(self._servers, max(job.params.n_logprobs for job in self._jobs))
         workers = min(n_parallel, self._n_total)
         try:
@@ -147,7 +153,8 @@ class Call:
         self._fault = self._fault or fault
         self._n_missing += len(item.indices)
         if fault.scope is Scope.REQUEST:
-            self._spoiled.add(item.number)
+            if item.number not in self._taken:
+                self._spoiled.add(item.number)
         else:
             self._is_over = self._is_over or fault.scope is not Scope.PASSING or self._is_down()
 
@@ -161,7 +168,8 @@ class Call:
     async def _sample(self, item: Item) -> None:
         """Ask for what an item lacks, until it lacks nothing."""
         avoid: int | None = None
-        attempt = 0
+        attempt, n_left = 0, _ATTEMPTS
+        n_chunks = self._n_chunks()
         while True:
             before = item.begun
             number = await self._free_server(avoid)
@@ -181,9 +189,11 @@ class Call:
                     raise
                 server.standing.fail(fault, begun, time.monotonic())
                 if item.begun is not before:
-                    attempt = 0  # it has come further
-                if attempt == _ATTEMPTS - 1:
+                    attempt, n_left = 0, _ATTEMPTS  # it has come further
+                n_left -= fault.retry_after is None or self._n_chunks() == n_chunks
+                if not n_left or attempt == _MOST_ATTEMPTS:
                     raise
+                n_chunks = self._n_chunks()
                 self._note_failure(server, fault)
                 avoid = number
             finally:
@@ -192,6 +202,9 @@ class Call:
                 delay = min(_FIRST_DELAY * 2.0**attempt, _LONGEST_DELAY)
                 await asyncio.sleep(delay * random.uniform(0.5, 1.0))
             attempt += 1
+
+    def _n_chunks(self) -> int:
+        return sum(server.standing.n_chunks for server in self._servers)
 
     def _split(self, item: Item, parts: list[Item]) -> None:
         """Put what has to be asked for one by one in front of what waits."""
@@ -219,6 +232,7 @@ class Call:
         several = len(self._servers) > 1
         whole = replace(trajectory, index=index, server=server.url if several else None)
         item.indices.remove(index)
+        self._taken.add(item.number)
         self._n_tokens += whole.n_tokens
         record = whole.interventions
         self._n_reflections += record.n_reflections if record is not None else 0

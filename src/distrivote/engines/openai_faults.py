@@ -24,6 +24,8 @@ _MODEL = re.compile(
     r"model\b.*(not exist|not found|unknown|not available|no such|invalid)|(unknown|invalid|no such) model",
     re.I | re.S,
 )
+_CREDIT = re.compile(r"quota|billing|credit", re.I)
+_LATER = re.compile(r"(try again|retry) (in|after)", re.I)
 
 
 class Scope(Enum):
@@ -63,29 +65,41 @@ class Fault(Exception):
 
 
 def fault_of_reply(
-    url: str, path: str, status: int, headers: Mapping[str, str], body: bytes, *, model: str, key: str | None
+    url: str,
+    path: str | None,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    model: str,
+    key: str | None,
+    has_answered: bool = False,
 ) -> Fault:
-    """Return the fault that an HTTP status and what came with it stand for; the key is never repeated."""
+    """Return the fault that an HTTP status and what came with it stand for; the key is never repeated.
+
+    `path` is None where it can't be what is wrong. A server that `has_answered` with this key forbids one
+    request, and not all.
+    """
     words = _words(body)
     if key:
         words = words.replace(key, "***")
     said = f"HTTP {status}: {words[:_LONGEST]}" if words else f"HTTP {status}"
     scope = Scope.REQUEST
-    if status in (401, 403):
+    if status == 401 or (status == 403 and not has_answered):
         scope = Scope.SERVER
         what = "refused the API key" if key else "wants an API key"
         sentence = f"{url} {what} ({said}): give the right one by --api-key or OPENAI_API_KEY"
-    elif status in (400, 404, 422) and _MODEL.search(words):
+    elif (status in (400, 404, 422) and _MODEL.search(words)) or (status == 404 and names(words, model)):
         scope = Scope.SERVER
         sentence = f"{url} does not have the model {model!r} ({said}): give one that it has by --model"
-    elif status in (404, 405) or 300 <= status < 400:
+    elif path is not None and (status in (404, 405) or 300 <= status < 400):
         scope = Scope.SERVER
         to = f" and points to {headers['location']}" if 300 <= status < 400 and "location" in headers else ""
         sentence = (
             f"{url} has no {path} ({said}){to}: check --base-url, which usually ends in /v1, and what the"
             " server offers"
         )
-    elif status == 429 and re.search("quota|billing|credit", words, re.I):
+    elif status == 402 or (status == 429 and "retry-after" not in headers and _is_out_of_credit(words)):
         scope = Scope.SERVER
         sentence = f"{url} has nothing left for this key ({said}): add credit, or take another server"
     elif status in (408, 409, 425, 429) or status >= 500:
@@ -102,7 +116,9 @@ def fault_of_reply(
             " --max-tokens, shorten the question, or serve the model with a longer context"
         )
     else:
-        sentence = f"{url} refused the request ({said}): leave out or change what it names"
+        ones = [f"--{name.replace('_', '-')} 1" for name in ("temperature", "top_p") if names(words, name)]
+        advice = f"give {' and '.join(ones)}" if ones else "leave out or change what it names"
+        sentence = f"{url} refused the request ({said}): {advice}"
     wait = _seconds(headers)
     if status == 429 and wait is None:
         wait = 1.0  # it is there, and says "later"
@@ -110,12 +126,31 @@ def fault_of_reply(
 
 
 def fault_of_event(url: str, error: Any, *, model: str, key: str | None) -> Fault:
-    """Return the fault that an error inside a stream stands for."""
-    code = error.get("code") if isinstance(error, Mapping) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 500
-    return fault_of_reply(
-        url, "stream", status, {}, json.dumps({"error": error}).encode(), model=model, key=key
-    )
+    """Return the fault that an error inside a reply stands for."""
+    body = json.dumps({"error": error}).encode()
+    return fault_of_reply(url, None, _status_of(error), {}, body, model=model, key=key, has_answered=True)
+
+
+def _status_of(error: Any) -> int:
+    """Return the HTTP status that an error stands for: its code, or what its code and type name; else 500."""
+    named = [error.get(name) for name in ("code", "type")] if isinstance(error, Mapping) else []
+    for value in named:
+        if re.fullmatch(r"[45]\d\d", str(value)):
+            return int(str(value))
+    words = " ".join(value for value in named if isinstance(value, str))
+    if re.search(r"rate.?limit|quota", words, re.I):
+        return 429
+    return 400 if re.search(r"invalid|bad.?request|context.?length", words, re.I) else 500
+
+
+def _is_out_of_credit(words: str) -> bool:
+    """Say whether a limit is one that no waiting helps against: a limit per minute may mention a bill too."""
+    return bool(_CREDIT.search(words)) and not _LATER.search(words)
+
+
+def names(words: str, name: str) -> bool:
+    """Say whether a server's words name something, as a word of its own."""
+    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
 
 
 def unreachable(url: str, reason: str) -> Fault:

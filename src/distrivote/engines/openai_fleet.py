@@ -3,7 +3,8 @@
 - The one with the fewest trajectories under way is asked; of equals, the one that was asked least.
 - A server that fails three times in a row is set aside for a second, then tried with one request; each
   time that fails too, the pause doubles, up to a minute.
-- A server that never answered is set aside at once. One that refuses everything is out for good.
+- A server that says when to come back is left alone until then, whatever was under way there.
+- A server that never answered is set aside at once. One that refuses everything is out until the next call.
 - When all are set aside and nothing will be known within 10 seconds, the fleet is down.
 
 Times are arguments: nothing here looks at a clock, and no socket is known.
@@ -45,14 +46,20 @@ class Standing:
         self.n_succeeded = 0
         """Replies that came to their end, and refusals."""
 
+        self.n_chunks = 0
+        """Chunks of replies, whole ones or not."""
+
         self.failing_since: float | None = None
         """Since when there were only failures."""
 
         self.resume = -math.inf
-        """When it may be asked again."""
+        """When one that was set aside is tried again."""
+
+        self.not_before = -math.inf
+        """When it wants to be asked again."""
 
         self.out = False
-        """Whether it is of no use for the rest of the engine's life."""
+        """Whether it is of no use for the rest of the call."""
 
         self.fault: Fault | None = None
         self._pause = _FIRST_PAUSE
@@ -62,9 +69,13 @@ class Standing:
     def aside(self) -> bool:
         return self.n_failures >= _MAX_FAILURES
 
+    @property
+    def free_at(self) -> float:
+        return max(self.resume, self.not_before)
+
     def is_free(self, now: float) -> bool:
         """Say whether it may be asked; one that was set aside is tried by one request at a time."""
-        return not self.out and now >= self.resume
+        return not self.out and now >= self.free_at
 
     def begin(self, now: float) -> None:
         self.n_live += 1
@@ -82,8 +93,11 @@ class Standing:
 
     def succeed(self) -> None:
         """Take a reply that came to its end."""
-        self.hear()
         self.n_succeeded += 1
+        self._recover()
+
+    def _recover(self) -> None:
+        self.hear()
         self.n_failures, self._pause, self.resume = 0, _FIRST_PAUSE, -math.inf
 
     def fail(self, fault: Fault, begun: float, now: float) -> None:
@@ -94,9 +108,8 @@ class Standing:
             self.succeed()
         elif fault.retry_after is not None:
             # It is there and says when to come back: no sign of ill health.
-            resume = max(self.resume, now + min(fault.retry_after, _LONGEST_PAUSE))
-            self.succeed()
-            self.resume = resume
+            self._recover()
+            self.not_before = max(self.not_before, now + min(fault.retry_after, _LONGEST_PAUSE))
         elif not self.aside or begun > self._set_aside:
             self._fail(fault, begun, now)
 
@@ -132,7 +145,7 @@ def choose(servers: Sequence[Standing], now: float, avoid: int | None = None) ->
         return Choice(min(free, key=lambda i: (i == avoid, servers[i].n_live, servers[i].n_begun, i)))
     if all(map(_is_down, left)):
         raise _last_fault(left)
-    return Choice(None, max(min(server.resume for server in left) - now, 0.02))
+    return Choice(None, max(min(server.free_at for server in left) - now, 0.02))
 
 
 def _is_down(server: Standing) -> bool:

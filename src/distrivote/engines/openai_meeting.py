@@ -1,8 +1,9 @@
 """Getting to know the servers of a call, before the first trajectory or when one comes back.
 
 All of them must give the same number of log-probabilities, since confidences from different numbers do not
-compare: that of the server that gives the fewest among those that answer at first. One that turns up later
-with fewer is left out. What is missing is said at once, with what still works.
+compare: that of the server that gives the fewest among those that answer at first, or that of the first to
+answer later. One that turns up later with fewer is left out. What is missing is said at once, with what still
+works.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class Meeting:
         """How many log-probabilities are asked for."""
 
         self._asked = 0
+        self._is_settled = False  # whether k is what a server gives
         self._settings = settings
         self._controller = controller
         self._note = note
@@ -79,6 +81,7 @@ class Meeting:
         given = [server.dialect.n_logprobs for server in servers if server.dialect is not None]
         # Servers without any are left out if there are others, and do not take the others' away.
         self.k = min([n_logprobs, *filter(None, given)]) if any(given) or not given else 0
+        self._is_settled = bool(given)
 
     async def _first_greeting(self, server: Server) -> None:
         begun = time.monotonic()
@@ -95,6 +98,8 @@ class Meeting:
         if server.dialect is None or server.n_asked < self._asked:
             server.dialect = await greet(server, self._settings.endpoint, self._asked)
             server.n_asked = self._asked
+        if "seed" in server.dialect.left_out:
+            self._note(f"{server.url} takes no seed: what it samples can't be sampled again")
         n = server.dialect.n_logprobs
         if not n:
             self._note(
@@ -110,11 +115,12 @@ class Meeting:
         """Return how a server is steered, which is found out before its first trajectory."""
         if server in self._met:
             return self._met[server]
+        before = server.standing.fault
         async with self._locks[server]:
             if server not in self._met:
-                standing = server.standing
-                if standing.fault is not None and (standing.out or time.monotonic() < standing.resume):
-                    raise standing.fault
+                fault = server.standing.fault
+                if fault is not None and fault is not before:
+                    raise fault  # to somebody who was before us
                 self._met[server] = await self._found_out(server)
         return self._met[server]
 
@@ -122,6 +128,8 @@ class Meeting:
         await self._greet(server)
         assert server.dialect is not None
         n = server.dialect.n_logprobs
+        if not self._is_settled:
+            self.k, self._is_settled = min(n, self._asked), True
         if n < self.k:
             raise Fault(
                 f"{server.url} gives {n} log-probabilities per token and the other servers {self.k}, so that"

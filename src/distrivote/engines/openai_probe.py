@@ -20,11 +20,19 @@ from functools import partial
 from typing import Any, TypeVar
 
 from distrivote.engines.base import SamplingParams
-from distrivote.engines.openai_faults import Fault, Scope
+from distrivote.engines.openai_faults import Fault, Scope, names
 from distrivote.engines.openai_reply import Reply
 from distrivote.engines.openai_server import Server
 from distrivote.engines.openai_token_ids import ids_of, with_texts
-from distrivote.engines.openai_wire import OFF, Body, Continuation, Dialect, Prompt, request_body
+from distrivote.engines.openai_wire import (
+    DISPENSABLE,
+    UNUSUAL,
+    Body,
+    Continuation,
+    Dialect,
+    Prompt,
+    request_body,
+)
 from distrivote.errors import InputError
 from distrivote.problem import Message
 
@@ -57,6 +65,7 @@ async def greet(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
     prompt = _hello(endpoint)
     dialect = Dialect(n_logprobs)
     seen: list[int] = []
+    shows = False
     while True:
         try:
             response = await _ask(server, prompt, _FEW, dialect)
@@ -70,10 +79,12 @@ async def greet(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
         rows, has_text = _rows(response)
         n = min(max(map(len, rows), default=0), dialect.n_logprobs)
         seen.append(n if rows or has_text else dialect.n_logprobs)
+        shows = shows or bool(rows)
         # A whole run is asked for by this number: that of one bad reply would spoil it.
         if max(seen) >= dialect.n_logprobs or len(seen) == _N_GREETINGS:
             n = max(seen)
-            return replace(dialect, n_logprobs=n if n > 1 else 0)  # one alone shows no spread
+            n = n if n > 1 else 0  # one alone shows no spread
+            return replace(dialect, n_logprobs=n, shows_logprobs=shows)
 
 
 def adapted_dialect(dialect: Dialect, fault: Fault) -> Dialect | None:
@@ -82,20 +93,20 @@ def adapted_dialect(dialect: Dialect, fault: Fault) -> Dialect | None:
         return None
     if "max_completion_tokens" in fault.words and dialect.max_tokens_field == "max_tokens":
         return replace(dialect, max_tokens_field="max_completion_tokens")
-    if "return_tokens_as_token_ids" in fault.words and dialect.token_ids:
-        return replace(dialect, token_ids=False)
-    if any(name in fault.words for name in OFF) and dialect.says_off:
-        return replace(dialect, says_off=False)
+    refused = {name for name in DISPENSABLE - dialect.left_out if names(fault.words, name)}
+    if refused:
+        return replace(dialect, left_out=dialect.left_out | refused)
     if "logprob" in fault.words.lower() and dialect.n_logprobs:
         return replace(dialect, n_logprobs=_n_allowed(fault.words, dialect.n_logprobs))
-    if fault.status in _UNNAMED and dialect.says_off:
-        return replace(dialect, says_off=False)
+    if fault.status in _UNNAMED and not dialect.left_out >= UNUSUAL:
+        return replace(dialect, left_out=dialect.left_out | UNUSUAL)
     return None
 
 
 def _n_allowed(words: str, asked: int) -> int:
     """Return how many log-probabilities a refusal leaves: the number that it names, else 5, else none."""
-    named = [int(number) for number in re.findall(r"(?<![\w.-])\d{1,4}(?![\w-])", words)]
+    found = re.findall(r"(?<![\w.-])(\d{1,4})(?![\w-])( \(exclusive\))?", words)
+    named = [int(number) - bool(exclusive) for number, exclusive in found]
     fewer = [number for number in named if number < asked]
     if fewer:
         return max(fewer)
@@ -259,6 +270,8 @@ async def _ask(server: Server, prompt: Prompt, params: SamplingParams, dialect: 
 
     async def once() -> Any:
         response = await server.post(prompt.path, body)
+        if isinstance(response, dict) and response.get("error"):
+            raise server.reported(response["error"])
         if not isinstance(response, dict) or not response.get("choices"):
             raise server.garbled(f"{str(response)[:60]!r}, which is no reply")
         server.n_garbled = 0

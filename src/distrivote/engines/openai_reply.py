@@ -6,10 +6,12 @@ trajectory is the one that `responses` makes of the same reply in one piece, how
 
 from __future__ import annotations
 
+import math
 from array import array
 from dataclasses import replace
 from typing import Any
 
+from distrivote.engines.openai_wire import finish_of
 from distrivote.engines.responses import (
     ReplyTokens,
     behind_thinking,
@@ -26,6 +28,7 @@ class Reply:
     """One reply under way."""
 
     __slots__ = (
+        "_bare",
         "_content",
         "_n_characters",
         "_n_tail",
@@ -45,6 +48,7 @@ class Reply:
 
         self.read = ReplyTokens([], [], [], [])
         self._thought = ReplyTokens([], [], [], [])
+        self._bare: dict[int, list[str]] = {}  # texts without log-probabilities, by the tokens before them
         self._content: list[str] = []
         self._thinking: list[str] = []
         self._n_characters = 0
@@ -89,8 +93,9 @@ class Reply:
         logprobs = choice.get("logprobs")
         if logprobs:
             self._add_tokens(logprobs)
-        if choice.get("finish_reason") is not None:
-            self.finish_reason = str(choice["finish_reason"])
+        elif content:
+            self._bare.setdefault(len(self.read.pieces), []).append(content)
+        self.finish_reason = finish_of(choice) or self.finish_reason
         text: str = thinking + content
         self._n_characters += len(text)
         if self._stop and text:
@@ -110,18 +115,42 @@ class Reply:
 
     def trajectory(self, where: str, echo: str = "") -> Trajectory:
         """Return the reply so far; `echo` is a text that a server may repeat before it."""
-        content = "".join(self._content).removeprefix(echo)
         tokens = behind_thinking(self._thought, self.read) if self._thought.pieces else self.read
-        finish = "stop" if self.stopped else self.finish_reason
-        return cut_at_stop(
-            trajectory_of_reply(content, "".join(self._thinking), tokens, finish, where), self._stop
-        )
+        return self._made_of(tokens, where, echo)
+
+    def whole(self, where: str) -> Trajectory:
+        """Return the reply at its end; what came without log-probabilities amid others are tokens without."""
+        try:
+            return self.trajectory(where)
+        except InputError:
+            if not self._bare or self._thought.pieces:
+                raise
+            return self._made_of(self._with_bare(), where)
 
     def bare(self) -> Trajectory:
         """Return the reply without its tokens, where these do not spell it."""
+        return self._made_of(None, "")
+
+    def _made_of(self, tokens: ReplyTokens | None, where: str, echo: str = "") -> Trajectory:
+        content = "".join(self._content).removeprefix(echo)
         finish = "stop" if self.stopped else self.finish_reason
-        text = trajectory_of_reply("".join(self._content), "".join(self._thinking), None, finish, "")
-        return cut_at_stop(text, self._stop)
+        made = trajectory_of_reply(content, "".join(self._thinking), tokens, finish, where)
+        return cut_at_stop(made, self._stop)
+
+    def _with_bare(self) -> ReplyTokens:
+        found = ReplyTokens([], [], [], [])
+        start = 0
+        for end, texts in self._bare.items():
+            _extend(found, _part(self.read, slice(start, end)))
+            encoded = [text.encode("utf-8", "surrogatepass") for text in texts] if self.read.encoded else []
+            _extend(found, ReplyTokens(texts, encoded, [math.nan] * len(texts), [[] for _ in texts]))
+            start = end
+        _extend(found, _part(self.read, slice(start, None)))
+        return found
+
+
+def _part(tokens: ReplyTokens, at: slice) -> ReplyTokens:
+    return ReplyTokens(tokens.pieces[at], tokens.encoded[at], tokens.logprobs[at], tokens.top[at])
 
 
 def _extend(tokens: ReplyTokens, more: ReplyTokens) -> None:

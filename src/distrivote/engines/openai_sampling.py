@@ -26,7 +26,7 @@ from distrivote.engines.openai_length import Length, cut_to
 from distrivote.engines.openai_meeting import Meeting, Steering
 from distrivote.engines.openai_probe import continued_prompt, prompt_text
 from distrivote.engines.openai_reply import Reply
-from distrivote.engines.openai_server import Chunk, Server
+from distrivote.engines.openai_server import Chunk, Server, Usage
 from distrivote.engines.openai_token_ids import named
 from distrivote.engines.openai_wire import Body, Dialect, Prompt, request_body, seed_of
 from distrivote.engines.vllm_args import xargs_of
@@ -152,14 +152,14 @@ class Sampler:
         indices, n_again = list(replies), item.n_again
         over: set[int] = set()
         begun = time.monotonic()
-        n_prompt: int | None = None
+        usage = Usage()
         length = Length(item.job.params.max_tokens, len(indices), server.url)
         async with aclosing(server.stream(prompt, body)) as chunks:
             async for chunk in chunks:
                 if item.drop():
                     return
                 length.count_chunk()
-                n_prompt = chunk.n_prompt_tokens or n_prompt
+                usage = usage.then(chunk.usage)
                 for at, choice in _numbered(server, chunk.choices, len(indices)):
                     if at in over:
                         continue
@@ -173,18 +173,19 @@ class Sampler:
                         seconds = time.monotonic() - begun
                         is_last = len(over) == len(indices) and not is_endless
                         if is_last and not any(each.stopped for each in replies.values()):
-                            n_prompt = await _n_prompt_tokens(chunks) or n_prompt
+                            usage = usage.then(await _usage_behind(chunks))
                         found = self._finished(server, reply, item.job, is_endless)
-                        whole = replace(found.trajectory, n_prompt_tokens=n_prompt, seconds=seconds)
+                        whole = _with_cost(found.trajectory, usage, is_last, seconds)
                         self._take(server, item, indices[at], whole, found.flaw, n_again)
                 if len(over) == len(indices):
                     return  # a server that does not know a stop string would go on
-        for at, index in enumerate(indices):
-            if at not in over and (replies[index].has_text or replies[index].n_tokens):
-                found = self._finished(server, replies[index], item.job)
-                seconds = time.monotonic() - begun
-                whole = replace(found.trajectory, n_prompt_tokens=n_prompt, seconds=seconds)
-                self._take(server, item, index, whole, found.flaw, n_again)
+        left = [index for at, index in enumerate(indices) if at not in over]
+        left = [index for index in left if replies[index].has_text or replies[index].n_tokens]
+        for index in left:
+            found = self._finished(server, replies[index], item.job)
+            seconds = time.monotonic() - begun
+            whole = _with_cost(found.trajectory, usage, index == left[-1], seconds)
+            self._take(server, item, index, whole, found.flaw, n_again)
 
     def _take(
         self,
@@ -209,7 +210,7 @@ class Sampler:
     def _finished(self, server: Server, reply: Reply, job: Job, is_endless: bool = False) -> Finished:
         flaw: Flaw | None = None
         try:
-            trajectory = reply.trajectory(f"a reply of {server.url}")
+            trajectory = reply.whole(f"a reply of {server.url}")
         except InputError as error:
             self.note(f"{error}; such replies are kept without their log-probabilities")
             trajectory = reply.bare()
@@ -221,7 +222,7 @@ class Sampler:
         if is_endless:
             trajectory = cut_to(trajectory, job.params.max_tokens)
         k = min(self.meeting.k, job.params.n_logprobs)
-        flaw = flaw or flaw_of(trajectory, k) or (ENDLESS if is_endless else None)
+        flaw = flaw or _flaw_at(server, trajectory, k) or (ENDLESS if is_endless else None)
         if entries_given(trajectory.top_logprobs) == 1:
             # One alone shows no spread, and nothing can be measured by it.
             trajectory = replace(trajectory, top_logprobs=np.empty((trajectory.n_tokens, 0)))
@@ -299,7 +300,7 @@ class Sampler:
         async with aclosing(server.stream(prompt, body)) as chunks:
             async for chunk in chunks:
                 length.count_chunk()
-                n_prompt = chunk.n_prompt_tokens or n_prompt
+                n_prompt = chunk.usage.n_prompt or n_prompt
                 if item.drop():
                     return n_prompt
                 for _, choice in _numbered(server, chunk.choices, 1):
@@ -333,14 +334,29 @@ class Sampler:
         return replace(server.dialect, n_logprobs=min(self.meeting.k, job.params.n_logprobs))
 
 
-async def _n_prompt_tokens(chunks: AsyncGenerator[Chunk]) -> int | None:
-    """Return what the usage behind the last reply says, None if it does not come; the stream ends with it."""
-    found = None
+def _flaw_at(server: Server, trajectory: Trajectory, k: int) -> Flaw | None:
+    """Return what is wrong with a reply; a server that never showed log-probabilities is not asked again."""
+    assert server.dialect is not None
+    flaw = flaw_of(trajectory, k)
+    if flaw is not None and not server.dialect.shows_logprobs:
+        return flaw._replace(asks_again=False)
+    return flaw
+
+
+async def _usage_behind(chunks: AsyncGenerator[Chunk]) -> Usage:
+    """Return what the usage behind the last reply says, if it comes; the stream ends with it."""
+    found = Usage()
     with suppress(TimeoutError, Fault):
         async with asyncio.timeout(_USAGE_SECONDS):
             async for chunk in chunks:
-                found = chunk.n_prompt_tokens or found
+                found = found.then(chunk.usage)
     return found
+
+
+def _with_cost(trajectory: Trajectory, usage: Usage, is_last: bool, seconds: float) -> Trajectory:
+    """Return a reply with what it cost; the last to a request has the tokens of all."""
+    n_reply = usage.n_reply if is_last else None
+    return replace(trajectory, n_prompt_tokens=usage.n_prompt, n_reply_tokens=n_reply, seconds=seconds)
 
 
 def _numbered(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -26,7 +27,7 @@ from distrivote.engines.openai_faults import (
     unreachable,
 )
 from distrivote.engines.openai_fleet import CONNECT_SECONDS, Standing
-from distrivote.engines.openai_wire import Body, Continuation, Dialect, EventDecoder, Prompt
+from distrivote.engines.openai_wire import Body, Continuation, Dialect, EventDecoder, Prompt, finish_of
 from distrivote.errors import InputError
 
 _USAGE = {"stream_options": {"include_usage": True}}
@@ -34,14 +35,29 @@ LARGEST = 256 << 20
 """Bytes of one event, or of a reply in one piece."""
 
 _MAX_GARBLED = 3
+_EVENTS = re.compile(rb"\s*(data|event|id|retry|error)?:")
+"""How a stream of events begins, whatever its type is said to be."""
+
+_NO_ENDS = {"abort", "error"}
+"""Ends by which a server says that it broke off: it is shutting down, or lost the one behind it."""
+
+
+class Usage(NamedTuple):
+    """How many tokens a request has cost, as far as its server has said it: at the end, as a rule."""
+
+    n_prompt: int | None = None
+    n_reply: int | None = None
+    """Those of all its replies."""
+
+    def then(self, later: Usage) -> Usage:
+        return Usage(later.n_prompt or self.n_prompt, later.n_reply or self.n_reply)
 
 
 class Chunk(NamedTuple):
     """What one event of a stream says."""
 
     choices: list[dict[str, Any]]
-    n_prompt_tokens: int | None = None
-    """The tokens of the prompt, where it comes with the usage: at the end, as a rule."""
+    usage: Usage
 
 
 class Address(NamedTuple):
@@ -121,12 +137,19 @@ class Server:
         self._base = address.base
         self._key = key
         self._timeout = timeout
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.AsyncClient(
-            headers=headers,
-            timeout=httpx.Timeout(timeout, connect=CONNECT_SECONDS, pool=None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-        )
+        headers = httpx.Headers({"Authorization": f"Bearer {key}"} if key else {})
+        try:
+            self._client = httpx.AsyncClient(
+                headers=headers,
+                timeout=httpx.Timeout(timeout, connect=CONNECT_SECONDS, pool=None),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+            )
+        except (ImportError, ValueError, httpx.InvalidURL) as error:
+            raise InputError(
+                f"the environment names a proxy that can't be used ({str(error).partition('. ')[0]}): set"
+                " ALL_PROXY, HTTP_PROXY and HTTPS_PROXY to http:// addresses, or unset them; for socks5:// do"
+                " pip install 'httpx[socks]'"
+            ) from error
 
     def __repr__(self) -> str:
         return f"Server({self.url!r})"
@@ -177,21 +200,26 @@ class Server:
                             raise fault
                         self.takes_stream_options = False
                         continue
-                    if "event-stream" not in reply.headers.get("content-type", "event-stream"):
-                        yield self._chunk(await self._all_of(reply))
-                        return
-                    async with aclosing(self._events(reply)) as events:
+                    if "event-stream" in reply.headers.get("content-type", "event-stream"):
+                        parts = reply.aiter_bytes()
+                    else:
+                        content = await self._all_of(reply)
+                        if not _EVENTS.match(content):
+                            yield self._chunk(content)
+                            return
+                        parts = _at_once(content)
+                    async with aclosing(self._events(parts)) as events:
                         async for chunk in events:
                             yield chunk
                     return
         except httpx.HTTPError as error:
             raise self._fault_of(error) from error
 
-    async def _events(self, reply: httpx.Response) -> AsyncGenerator[Chunk]:
+    async def _events(self, parts: AsyncIterator[bytes]) -> AsyncGenerator[Chunk]:
         decoder = EventDecoder()
-        finished = False
+        ended: dict[str, bool] = {}
         n_waiting, heard = 0, time.monotonic()
-        async with aclosing(reply.aiter_bytes()) as parts:  # type: ignore[type-var]
+        async with aclosing(parts):  # type: ignore[type-var]
             async for data in parts:
                 self.standing.hear()
                 events = decoder.push(data)
@@ -208,13 +236,15 @@ class Server:
                         await _drain(parts)
                         return
                     chunk = self._chunk(event)
-                    finished = finished or any(choice.get("finish_reason") for choice in chunk.choices)
+                    _take_ends(chunk, ended)
                     yield chunk
         for event in decoder.flush():
             if event == b"[DONE]":
                 return
-            yield self._chunk(event)
-        if not finished:
+            chunk = self._chunk(event)
+            _take_ends(chunk, ended)
+            yield chunk
+        if not ended or not all(ended.values()):
             raise broken_off(self.url, "the connection closed before its end")
 
     def _chunk(self, event: bytes) -> Chunk:
@@ -222,13 +252,19 @@ class Server:
             chunk = json.loads(event.decode())
             error = chunk.get("error")
             choices = chunk.get("choices") or []
-            if not all(isinstance(choice, dict) for choice in choices):
-                raise TypeError
+            for choice in choices:
+                error = error or choice.get("error")
         except (ValueError, AttributeError, TypeError, RecursionError):
             raise broken_off(self.url, f"{event[:60]!r} is no chunk of a reply") from None
         if error:
-            raise fault_of_event(self.url, error, model=self.model, key=self._key)
-        return Chunk(list(choices), _prompt_tokens(chunk.get("usage")))
+            raise self.reported(error)
+        if _NO_ENDS & {finish_of(choice) for choice in choices}:
+            raise broken_off(self.url, "by its own word")
+        self.standing.n_chunks += 1
+        usage = chunk.get("usage")
+        return Chunk(
+            list(choices), Usage(_counted(usage, "prompt_tokens"), _counted(usage, "completion_tokens"))
+        )
 
     async def _all_of(self, reply: httpx.Response) -> bytes:
         """Return a reply in one piece, unless it is larger than any should be."""
@@ -250,11 +286,18 @@ class Server:
         scope = Scope.SERVER if self.n_garbled >= _MAX_GARBLED else Scope.PASSING
         return Fault(f"{self.url} answers {what}: check --base-url", scope)
 
+    def reported(self, error: Any) -> Fault:
+        """Return the fault of an error inside a reply."""
+        return fault_of_event(self.url, error, model=self.model, key=self._key)
+
     def _refusal(self, url: str, reply: httpx.Response, content: bytes) -> Fault:
         path = urlsplit(url).path.removeprefix(urlsplit(self._base).path).lstrip("/")
         headers: Mapping[str, str] = reply.headers
         return fault_of_reply(
-            self.url, path, reply.status_code, headers, content, model=self.model, key=self._key
+            *(self.url, path, reply.status_code, headers, content),
+            model=self.model,
+            key=self._key,
+            has_answered=self.dialect is not None,
         )
 
     def _fault_of(self, error: httpx.HTTPError) -> Fault:
@@ -267,9 +310,20 @@ class Server:
         return broken_off(self.url, str(error) or type(error).__name__)
 
 
-def _prompt_tokens(usage: Any) -> int | None:
-    n = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+def _counted(usage: Any, name: str) -> int | None:
+    n = usage.get(name) if isinstance(usage, dict) else None
     return n if isinstance(n, int) and n >= 0 else None
+
+
+def _take_ends(chunk: Chunk, ended: dict[str, bool]) -> None:
+    """Take note of which choices of a stream have come to their ends; each has a number."""
+    for choice in chunk.choices:
+        number = str(choice.get("index") or 0)
+        ended[number] = ended.get(number, False) or finish_of(choice) is not None
+
+
+async def _at_once(content: bytes) -> AsyncGenerator[bytes]:
+    yield content
 
 
 async def _drain(parts: AsyncIterator[bytes]) -> None:

@@ -1,8 +1,9 @@
 """What goes over the wire to an OpenAI-compatible server: the bodies of requests, and events of a stream.
 
 A body says what was asked for, and what is off: many servers fill in what they or the model's makers
-recommend (a top-k of 40, a penalty on repetitions) where a request is silent. Servers differ in the fields that
-they know; where such a field is refused, it is sent only if it does something. Sockets are not known here.
+recommend (a top-k of 40, a penalty on repetitions) where a request is silent. Servers differ in the fields
+that they know; one that is refused is left out, unless it does something that was asked for. Sockets are not
+known here.
 """
 
 from __future__ import annotations
@@ -19,9 +20,18 @@ Body: TypeAlias = dict[str, Any]
 
 ENDPOINTS = ("chat", "completions")
 
-OFF: Body = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+OFF: Body = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 """What samples from the model's own distribution. Of the two ways to say "all tokens", 0 and -1, every server
 takes the latter."""
+
+UNUSUAL = frozenset({"top_k", "min_p", "repetition_penalty"})
+"""Fields that OpenAI's own API does not have."""
+
+_TOKEN_IDS = "return_tokens_as_token_ids"
+"""Names tokens by their ids in completions; those who do not know it pass it over."""
+
+DISPENSABLE = frozenset({*OFF, "seed", _TOKEN_IDS})
+"""What a server need not be told, if it refuses that: all of `OFF` only where it is off."""
 
 
 def seed_of(seed: int, index: int, part: int = 0) -> int:
@@ -65,11 +75,11 @@ class Dialect:
     """How many of the most probable tokens it gives; 0: none."""
 
     max_tokens_field: str = "max_tokens"
-    token_ids: bool = True
-    """Whether completions may be asked to name tokens by their ids; those who do not know it pass it over."""
+    left_out: frozenset[str] = frozenset()
+    """Of `DISPENSABLE`, what it refused."""
 
-    says_off: bool = True
-    """Whether it takes `OFF`."""
+    shows_logprobs: bool = True
+    """Whether it has been seen to give them. Where a model thinks unseen, a few tokens show nothing."""
 
 
 def request_body(
@@ -83,14 +93,7 @@ def request_body(
     xargs: Body | None = None,
 ) -> Body:
     """Return the body of a request for n streamed replies."""
-    body: Body = {
-        "model": model,
-        "temperature": params.temperature,
-        "top_p": params.top_p,
-        "seed": seed,
-        "stream": True,
-        dialect.max_tokens_field: params.max_tokens,
-    }
+    body: Body = {"model": model, "stream": True, dialect.max_tokens_field: params.max_tokens}
     if prompt.text is None:
         body["messages"] = [message._asdict() for message in prompt.messages]
         if dialect.n_logprobs:
@@ -100,19 +103,25 @@ def request_body(
     else:
         body["prompt"] = prompt.text
         if dialect.n_logprobs:
-            body["logprobs"] = dialect.n_logprobs
-            if dialect.token_ids:
-                body["return_tokens_as_token_ids"] = True
-    if dialect.says_off:
-        body |= OFF
-    optional = {
-        "top_k": params.top_k,
+            body |= {"logprobs": dialect.n_logprobs, _TOKEN_IDS: True}
+    body |= OFF | {
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+        "top_k": params.top_k or OFF["top_k"],
         "min_p": params.min_p,
-        "stop": list(params.stop),
-        "n": n if n > 1 else None,
-        "vllm_xargs": xargs,
+        "seed": seed,
     }
+    for name in dialect.left_out & body.keys():
+        if name not in OFF or body[name] == OFF[name]:
+            del body[name]
+    optional = {"stop": list(params.stop), "n": n if n > 1 else None, "vllm_xargs": xargs}
     return body | {name: value for name, value in optional.items() if value} | prompt.extra
+
+
+def finish_of(choice: Body) -> str | None:
+    """Return why a choice of a reply ended, None if it goes on; some servers say that by "" or "null"."""
+    reason = choice.get("finish_reason")
+    return None if reason in (None, "", "null") else str(reason)
 
 
 class EventDecoder:
@@ -135,8 +144,15 @@ class EventDecoder:
             return []
         lines = (b"".join(self._rest) + data[:end] if self._rest else data[:end]).split(b"\n")
         self._rest = [data[end + 1 :]] if end + 1 < len(data) else []
-        return [line[5:].strip() for line in lines if line.startswith(b"data:")]
+        return [event for line in lines if (event := _event_of(line)) is not None]
 
     def flush(self) -> list[bytes]:
         """Return the data of a last line that no newline ended."""
         return self.push(b"\n") if self._rest else []
+
+
+def _event_of(line: bytes) -> bytes | None:
+    """Return the data of a line, None if it has none; an error that stands beside the data is made one."""
+    if line.startswith(b"data:"):
+        return line[5:].strip()
+    return b'{"error": %b}' % line[6:].strip() if line.startswith(b"error:") else None

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from distrivote.answers.extract import auto
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
 from distrivote.engines.drive import Drive
+from distrivote.engines.long_prompts import not_sampled, too_long
 from distrivote.engines.one_at_a_time import OneAtATime
 from distrivote.engines.sampling import Logits, TokenSampler
 from distrivote.engines.transformers_model import TransformersModel
@@ -111,25 +112,36 @@ class TransformersEngine:
     ) -> Generator[Sampled]:
         self._calls.begin()
         try:
-            decoding = _Decoding(self._transformer, self._batch_size, self._rows(jobs, controller, answered))
+            prompts = [self._transformer.chat_prompt(job.messages, job.params.thinking) for job in jobs]
+            refusals = [self._refusal(job, prompt) for job, prompt in zip(jobs, prompts, strict=True)]
+            wanted = [
+                (number, job, prompt)
+                for number, (job, prompt) in enumerate(zip(jobs, prompts, strict=True))
+                if refusals[number] is None
+            ]
+            rows = self._rows(wanted, controller, answered)
+            decoding = _Decoding(self._transformer, self._batch_size, rows)
             with closing(decoding.events()) as events:
                 for event in events:
                     if isinstance(event, Sampled):
                         yield event
                     elif watch is not None:
                         watch(event)
+            if refused := [refusal for refusal in refusals if refusal is not None]:
+                raise not_sampled(refused, len(jobs))
         finally:
             self._calls.end()
 
     def _rows(
-        self, jobs: Sequence[Job], controller: Controller | None, answered: Callable[[str], bool]
+        self,
+        wanted: Sequence[tuple[int, Job, list[int]]],
+        controller: Controller | None,
+        answered: Callable[[str], bool],
     ) -> Iterator[_Row]:
-        """Return the rows of all trajectories, each made when its turn comes."""
-        prompts = [self._prompt(job) for job in jobs]
+        """Return the rows of all trajectories of numbered jobs and prompts, each made when its turn comes."""
         samplers: dict[SamplingParams, TokenSampler] = {}
 
-        def row(number: int, index: int) -> _Row:
-            prompt, params = prompts[number], jobs[number].params
+        def row(number: int, index: int, params: SamplingParams, prompt: list[int]) -> _Row:
             if params not in samplers:
                 samplers[params] = TokenSampler(self._transformer.n_vocab, params)
             sampler = samplers[params]
@@ -140,17 +152,18 @@ class TransformersEngine:
             return _Row(number, prompt, params.max_tokens, drive)
 
         return (
-            row(number, index) for number, job in enumerate(jobs) for index in job.indices if not job.over()
+            row(number, index, job.params, prompt)
+            for number, job, prompt in wanted
+            for index in job.indices
+            if not job.over()
         )
 
-    def _prompt(self, job: Job) -> list[int]:
-        prompt = self._transformer.chat_prompt(job.messages, job.params.thinking)
+    def _refusal(self, job: Job, prompt: list[int]) -> str | None:
+        """Return what is wrong with a prompt, None if it fits."""
         limit = self._transformer.n_ctx
-        if limit is not None and len(prompt) >= limit:
-            raise InputError(
-                f"the prompt has {len(prompt)} tokens, and {self.model} reads {limit} at most: shorten it"
-            )
-        return prompt
+        if limit is None or len(prompt) < limit:
+            return None
+        return too_long(job.messages, len(prompt), limit, self.model)
 
 
 class _Row:

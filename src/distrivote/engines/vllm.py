@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
+from distrivote.engines.long_prompts import not_sampled, too_long
 from distrivote.engines.one_at_a_time import OneAtATime
 from distrivote.engines.token_tables import chat_text, cutter, table_of
 from distrivote.engines.vllm_args import Xargs, xargs_of
@@ -91,15 +92,17 @@ class VllmEngine:
         *,
         watch: Callable[[Progress], None] | None = None,
     ) -> Generator[Sampled]:
-        """Yield the trajectories of all jobs as they finish; closing the iterator cancels the rest."""
+        """Yield the trajectories of all jobs as they finish; closing the iterator cancels the rest.
+
+        Prompts that are too long are an error at last.
+        """
         xargs = None if controller is None else self._xargs(controller)
         steering = controller if isinstance(controller, SelfStepConf) else None
         self._calls.begin()
         live: dict[str, Reply] = {}
         try:
             self._n_calls += 1
-            for number, job in enumerate(jobs):
-                self._add(number, job, xargs, live)
+            added = [self._add(number, job, xargs, live) for number, job in enumerate(jobs)]
             n_tokens = n_reflections = 0
             while live:
                 finished = self._step(live)
@@ -115,6 +118,9 @@ class VllmEngine:
                 yield from trajectories
                 if trajectories:
                     self._drop_unwanted(jobs, live)
+            refusals = [refusal for refusal in added if refusal is not None]
+            if refusals:
+                raise not_sampled(refusals, len(jobs))
         finally:
             if live:
                 self._engine.abort_request(list(live))
@@ -137,8 +143,8 @@ class VllmEngine:
             )
         return xargs
 
-    def _add(self, number: int, job: Job, xargs: Xargs | None, live: dict[str, Reply]) -> None:
-        """Hand the trajectories of one job to vLLM."""
+    def _add(self, number: int, job: Job, xargs: Xargs | None, live: dict[str, Reply]) -> str | None:
+        """Hand the trajectories of one job to vLLM, or return why its prompt does not fit."""
         params = job.params
         if params.n_logprobs > self._max_logprobs >= 0:
             raise InputError(
@@ -147,10 +153,8 @@ class VllmEngine:
             )
         prompt = self._prompt(job.messages, params.thinking)
         if len(prompt) >= self._n_context:
-            raise InputError(
-                f"the prompt has {len(prompt)} tokens, and {self.model} reads {self._n_context} at most:"
-                " shorten it, or raise vLLM's option max_model_len"
-            )
+            advice = "shorten it, or raise vLLM's option max_model_len"
+            return too_long(job.messages, len(prompt), self._n_context, self.model, advice)
         max_tokens = min(params.max_tokens, self._n_context - len(prompt))
         rendered = self._engine.renderer.render_cmpl([{"prompt_token_ids": prompt}])[0]
         from vllm.exceptions import VLLMClientError
@@ -162,6 +166,7 @@ class VllmEngine:
             except (VLLMClientError, ValueError) as error:
                 raise InputError(f"vLLM takes no such request: {_line(error)}") from error
             live[name] = Reply(number, index, params, len(prompt))
+        return None
 
     def _prompt(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
         text = chat_text(self._tokenizer, messages, thinking, self.model)

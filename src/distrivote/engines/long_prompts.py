@@ -1,0 +1,31 @@
+"""Prompts that leave a model no room for a reply: their jobs are skipped, and one error says so at last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from distrivote.errors import InputError
+from distrivote.problem import Message
+
+_SHOWN = 60
+"""Characters of a question."""
+
+
+def too_long(
+    messages: Sequence[Message], n_tokens: int, limit: int, model: str, advice: str = "shorten it"
+) -> str:
+    """Return the sentence about a prompt that is too long.
+
+    >>> too_long([Message("user", "2 + 2?")], 9, 8, "a-model")
+    "the prompt '2 + 2?' has 9 tokens, and a-model reads 8 at most: shorten it"
+    """
+    question = " ".join(messages[-1].content.split())
+    shown = question if len(question) <= _SHOWN else question[: _SHOWN - 1] + "…"
+    return f"the prompt {shown!r} has {n_tokens} tokens, and {model} reads {limit} at most: {advice}"
+
+
+def not_sampled(refusals: Sequence[str], n_jobs: int) -> InputError:
+    """Return the error for the jobs that were skipped, a sentence for each, when all others are done."""
+    if n_jobs == 1:
+        return InputError(refusals[0])
+    return InputError(f"{len(refusals)} of {n_jobs} questions were not sampled: {refusals[0]}")
