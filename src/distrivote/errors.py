@@ -13,7 +13,7 @@ are not in this tree: they pass through as they are.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _MOST_NAMES = 24
 
@@ -35,9 +35,20 @@ class UnknownNameError(InputError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = list(known)
-        nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
-        more = f" or {len(nearest) - _MOST_NAMES} others" if len(nearest) > _MOST_NAMES else ""
-        super().__init__(f"unknown {kind} {name!r}: did you mean {', '.join(nearest[:_MOST_NAMES])}{more}?")
+        super().__init__(f"unknown {kind} {name!r}: {suggestion(name, known)}")
+
+
+def suggestion(name: str, known: Sequence[str], most: int = _MOST_NAMES) -> str:
+    """Return the names that somebody may have meant, or what there is if none is near.
+
+    >>> suggestion("tial", ["tail", "mean"]), suggestion("x", ["tail", "mean"], most=1)
+    ('did you mean tail?', 'there are tail and 1 more')
+    """
+    nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    if nearest:
+        return f"did you mean {', '.join(nearest)}?"
+    more = f" and {len(known) - most:,} more" if len(known) > most else ""
+    return f"there are {', '.join(known[:most])}{more}"
 
 
 class EngineError(DistrivoteError):

@@ -26,10 +26,10 @@ def says(_: str) -> Sequence[Token]:
     return [Token("Hi", 3.0), Token(" there", 2.0)]
 
 
-def doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+def doctor(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
     with pytest.raises(SystemExit) as left:
         main(["doctor", "--json", *arguments])
-    assert left.value.code == 0
+    assert left.value.code == code
     report = json.loads(capsys.readouterr().out)
     report["by"] = {(each["kind"], each["name"]): each for each in report["findings"]}
     return dict(report)
@@ -143,17 +143,18 @@ def test_a_server_is_asked_what_it_can_do(
     assert (found["state"], found["detail"], found["fix"]) == ("works", detail, fix)
 
 
-def test_a_server_with_several_models_or_another_key_is_a_finding_and_no_error(
+def test_a_server_with_several_models_or_another_key_is_a_finding_and_exit_code_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with ScriptedServer(ToyServer(says, models=("a", "b"))) as running:
-        found = doctor(capsys, "--base-url", running.url)["by"]["server", running.url]
+        found = doctor(capsys, "--base-url", running.url, code=1)["by"]["server", running.url]
         assert found["state"] == "fails"
         assert "a, b" in found["detail"]
         named = doctor(capsys, "--base-url", running.url, "--model", "b")["by"]["server", running.url]
         assert named["state"] == "works"
     with ScriptedServer(ToyServer(says, key="secret")) as running:
-        found = doctor(capsys, "--base-url", running.url, "--api-key", "hunter2")["by"]["server", running.url]
+        report = doctor(capsys, "--base-url", running.url, "--api-key", "hunter2", code=1)
+        found = report["by"]["server", running.url]
         assert found["state"] == "fails"
         assert "hunter2" not in json.dumps(found)
 

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from distrivote.cli.main import main
 from distrivote.store.runs import Run
+from engines.scripted_server import ScriptedServer, Token, ToyServer
 
 pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
 
@@ -182,6 +184,58 @@ def test_a_changed_setting_is_refused_with_the_difference_and_new_makes_another_
     assert "sampling.temperature: was 0.6, asked 0.9" in err
     assert run(capsys, "generate", *tiny, "--temperature", "0.9", "--new")[0] == 0
     assert (tmp_path / "run-2" / "manifest.json").exists()
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Return a command that samples q.jsonl, two questions, from a server that always says the same."""
+    monkeypatch.chdir(tmp_path)
+    questions(tmp_path, "1 + 1?", "2 + 2?")
+    with ScriptedServer(ToyServer(lambda _: [Token("\\boxed{4}", 9.0)])) as server:
+        options = ["--base-url", server.url, "--model", "toy", "--no-ssc", "--budget", "2"]
+        yield ["generate", "q.jsonl", *options, "-o", "run"]
+
+
+def questions(folder: Path, *texts: str) -> None:
+    lines = [json.dumps({"question": text, "answer": "4"}) + "\n" for text in texts]
+    (folder / "q.jsonl").write_text("".join(lines))
+
+
+def test_an_edited_question_is_refused_and_new_makes_another_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]
+) -> None:
+    assert run(capsys, *asked, "--limit", "1")[0] == 0
+    questions(tmp_path, "1 + 1?", "3 + 3?", "5 + 5?")
+    assert run(capsys, *asked, "--limit", "2")[0] == 0
+    questions(tmp_path, "1 + 1?", "2 + 2?", "6 + 6?")
+    code, _, err = run(capsys, *asked, "--limit", "3")
+    assert code == 2
+    assert "question '2' of run was sampled with another text than q.jsonl has now" in err
+    assert len(err.splitlines()) == 1
+    assert run(capsys, *asked, "--new")[0] == 0
+    assert len(stored(tmp_path / "run-2")) == 6
+    assert "complete" in run(capsys, *asked, "--new")[1]
+
+
+def test_questions_that_were_not_kept_are_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]
+) -> None:
+    assert run(capsys, *asked, "--no-texts")[0] == 0
+    questions(tmp_path, "3 + 3?", "2 + 2?")
+    assert "complete" in run(capsys, *asked, "--no-texts")[1]
+
+
+def test_a_file_may_be_named_in_several_ways(capsys: pytest.CaptureFixture[str], asked: list[str]) -> None:
+    assert run(capsys, *asked)[0] == 0
+    assert "complete" in run(capsys, "generate", "./q.jsonl", *asked[2:])[1]
+
+
+def test_new_takes_an_empty_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]
+) -> None:
+    (tmp_path / "run").mkdir()
+    assert run(capsys, *asked, "--new")[0] == 0
+    assert len(stored(tmp_path / "run")) == 4
 
 
 def test_a_folder_that_is_no_run_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from distrivote.cli import serve as command
 from distrivote.cli.serve import serve
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.server.settings import Settings, check_host
@@ -64,6 +65,16 @@ def test_without_its_packages_it_names_the_extra(monkeypatch: pytest.MonkeyPatch
     error = error_of()
     assert isinstance(error, MissingPackageError)
     assert "pip install 'distrivote[server]'" in str(error)
+
+
+@pytest.mark.parametrize(("args", "ssc"), [((), True), (("--no-ssc",), False)])
+def test_selfstepconf_can_be_off_where_a_request_does_not_say_it(
+    monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], ssc: bool
+) -> None:
+    served: list[Settings] = []
+    monkeypatch.setattr(command, "_serve", lambda _choice, _method, settings, *_: served.append(settings))
+    assert error_of("--base-url", "http://127.0.0.1:9/v1", *args) is None
+    assert [settings.ssc for settings in served] == [ssc]
 
 
 def test_the_key_is_not_shown() -> None:

@@ -52,10 +52,10 @@ def test_the_stored_rows_are_the_pools(tmp_path: Path) -> None:
     assert len(table) == 480
     answers, classes = table["answer"].to_pylist(), table["answer_class"].to_pylist()
     correct = table["correct"].to_pylist()
-    assert [answer == "right" for answer in answers] == correct
+    assert [answer == "truth" for answer in answers] == correct
     assert [answer is None for answer in answers] == [number == -1 for number in classes]
     assert [answer is None for answer in answers] == table["confidence"].is_null().to_pylist()
-    assert set(table["ground_truth"].to_pylist()) == {"right"}
+    assert set(table["ground_truth"].to_pylist()) == {"truth"}
     assert np.mean(table["n_tokens"].to_pylist()) == pytest.approx(900, rel=0.1)
 
 

@@ -178,6 +178,11 @@ def test_a_conversation_goes_to_the_model_with_its_parts_joined(client: openai.O
         ({"\ud800": 1}, 400, "unicode"),
         ({"n": 2}, 400, "n:"),
         ({"tools": [{}]}, 400, "tools"),
+        ({"tool_choice": "required"}, 400, "tool_choice"),
+        ({"top_logprobs": 5}, 400, "top_logprobs"),
+        ({"modalities": ["text", "audio"]}, 400, "modalities"),
+        ({"service_tier": "flex"}, 400, "service_tier"),
+        ({"messages": [{"role": "assistant", "content": "x", "tool_calls": [{}]}]}, 400, "tool_calls"),
         ({"frequency_penalty": 0.5}, 400, "frequency_penalty"),
         ({"temperature": float("nan")}, 400, "temperature"),
         ({"temperature": -1}, 400, "temperature"),
@@ -201,7 +206,25 @@ def test_what_is_wrong_is_named(url: str, more: dict[str, object], status: int, 
 def test_what_asks_for_nothing_is_taken(url: str) -> None:
     harmless = {"n": 1, "frequency_penalty": 0.0, "presence_penalty": 0, "tools": [], "logprobs": False}
     harmless |= {"response_format": {"type": "text"}, "user": "me", "logit_bias": {}, "stop": None}
+    harmless |= {"tool_choice": "none", "parallel_tool_calls": False, "top_logprobs": 0}
+    harmless |= {"modalities": ["text"], "service_tier": "auto"}
     assert post(url, chat(**harmless)).status_code == 200
+    assert post(url, chat(tool_choice="auto", service_tier="default")).status_code == 200
+
+
+def test_the_servers_own_message_may_be_sent_back(client: openai.OpenAI) -> None:
+    message = client.chat.completions.create(model="org/replay", messages=ASKED).choices[0].message
+    for turn in (message, message.model_dump(), message.model_dump() | {"annotations": []}):
+        messages: Any = [*ASKED, turn, *ASKED]
+        assert client.chat.completions.create(model="org/replay", messages=messages).choices
+
+
+def test_parts_that_are_no_text_are_refused_as_such(url: str) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    reply = post(url, chat(messages=[{"role": "user", "content": [{"type": "text", "text": "?"}, image]}]))
+    assert reply.status_code == 400
+    message = "messages.0.content: only text parts are taken, not 'image_url': leave it out"
+    assert reply.json()["error"]["message"] == message
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"model": 1e999}', b"[" * 20_000])
@@ -209,6 +232,23 @@ def test_a_body_that_is_no_request_is_an_error(url: str, body: bytes) -> None:
     reply = post(url, body)
     assert reply.status_code == 400
     assert reply.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_broken_json_is_said_with_its_place(url: str) -> None:
+    error = post(url, b'{"model": }').json()["error"]
+    assert error["message"] == (
+        "the request is not valid JSON (Expecting value at character 11): send one JSON object"
+    )
+    assert error["param"] is None
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/chat/completions", "/v1/responses"])
+def test_a_wrong_address_names_the_right_ones(url: str, path: str) -> None:
+    reply = post(url, chat(), path)
+    assert reply.status_code == 404
+    assert reply.json()["error"]["code"] == "not_found"
+    assert f"no {path} " in reply.json()["error"]["message"]
+    assert "/v1/chat/completions" in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/nothing", "/api/settings", "/api/run", "/metrics"])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 from distrivote import Problem, SelfStepConf
@@ -71,6 +72,51 @@ def test_a_sample_has_its_text_and_where_its_steps_end(url: str) -> None:
     assert sample["text"] == "Let me see.\n\nIt is \\boxed{12}."
     assert sample["step_text_ends"] == [13, 30]
     assert (sample["index"], sample["right"]) == (3, True)
+
+
+@pytest.fixture(scope="module")
+def flawed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a run in which some answers have no confidence."""
+    path = tmp_path_factory.mktemp("runs") / "flawed"
+    with RunWriter(
+        path, Manifest.of("replay", "m", "math", "made-up", SamplingParams(), budget=20)
+    ) as writer:
+        for index, trajectory in enumerate(POOL):
+            row = row_of(Problem("How many?", id="a", answer="12"), replace(trajectory, index=index))
+            writer.add(replace(row, confidence=np.nan, k=0) if index % 9 == 0 else row)
+    with serving(ReplayEngine(POOL), Settings(budget=20, run=Path(path))) as url:
+        yield url
+
+
+def test_answers_without_a_confidence_take_no_part_in_the_vote(flawed: str) -> None:
+    note = "answers without a confidence take no part in any vote: 2 of 18"
+    listed = httpx.get(f"{flawed}/api/run/questions").json()
+    assert (listed["questions"][0]["answer"], listed["notes"]) == ("12", [note])
+    question = httpx.get(f"{flawed}/api/run/questions/a").json()
+    assert (question["tally"]["answer"], question["tally"]["n_answered"]) == ("12", 16)
+    assert note in question["tally"]["notes"]
+    assert question["trajectories"][0]["answer"] == "12"
+
+
+def test_they_do_where_the_method_needs_none(flawed: str) -> None:
+    listed = httpx.get(f"{flawed}/api/run/questions?method=sc").json()
+    assert (listed["questions"][0]["answer"], listed["notes"]) == ("35", [])
+    question = httpx.get(f"{flawed}/api/run/questions/a?method=sc").json()
+    assert (question["tally"]["answer"], question["tally"]["n_answered"]) == ("35", 18)
+
+
+def test_a_question_that_mixes_different_k_is_refused_where_confidences_count(tmp_path: Path) -> None:
+    manifest = Manifest.of("replay", "m", "math", "made-up", SamplingParams(), budget=20)
+    with RunWriter(tmp_path, manifest) as writer:
+        for index, trajectory in enumerate(POOL):
+            row = row_of(Problem("How many?", id="a"), replace(trajectory, index=index))
+            writer.add(replace(row, k=5 + index % 2))
+    with serving(ReplayEngine(POOL), Settings(budget=20, run=tmp_path)) as url:
+        for path in ("questions", "questions/a"):
+            reply = httpx.get(f"{url}/api/run/{path}")
+            assert reply.status_code == 400
+            assert "mixes confidences of the 5 and of the 6" in reply.json()["error"]["message"]
+            assert httpx.get(f"{url}/api/run/{path}?method=sc").status_code == 200
 
 
 @pytest.mark.parametrize(

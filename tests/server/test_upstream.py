@@ -28,9 +28,9 @@ def says(_prefix: str) -> Sequence[Token]:
 
 
 @contextmanager
-def in_front_of(url: str, model: str | None = None) -> Iterator[str]:
+def in_front_of(url: str, model: str | None = None, *, ssc: bool = True) -> Iterator[str]:
     """Serve what a server at an address samples."""
-    with closing(OpenAIEngine(url, model)) as engine, serving(engine, Settings(budget=6)) as own:
+    with closing(OpenAIEngine(url, model)) as engine, serving(engine, Settings(budget=6, ssc=ssc)) as own:
         yield own
 
 
@@ -47,6 +47,19 @@ def test_the_openai_client_gets_a_vote_on_what_the_other_server_samples() -> Non
     vote: Any = reply.model_extra["distrivote"]  # type: ignore[index]
     assert (vote["answer"], vote["n_trajectories"], vote["share"]) == ("12", 6, 1.0)
     assert len(upstream.sampled()) == 6
+
+
+def test_a_server_that_cant_be_steered_is_asked_plainly_where_that_is_the_default() -> None:
+    with (
+        ScriptedServer(ToyServer(says, completes=False)) as upstream,
+        in_front_of(upstream.url, ssc=False) as url,
+    ):
+        plain = {"model": "toy", "messages": ASKED}
+        assert httpx.post(f"{url}/v1/chat/completions", json=plain).status_code == 200
+        steered = httpx.post(f"{url}/v1/chat/completions", json=plain | {"distrivote": {"ssc": True}})
+        assert (steered.status_code, "--no-ssc" in steered.text) == (502, True)
+        assert "event: final" in httpx.post(f"{url}/api/ask", json={"question": "How many?"}).text
+        assert httpx.get(f"{url}/api/settings").json()["defaults"]["ssc"] is None
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/ask"])

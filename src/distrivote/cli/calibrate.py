@@ -26,7 +26,7 @@ def calibrate(
     run: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN...",
+            metavar="RUN",
             help="Folders of runs, or files of sampled answers with the right ones, as for vote.",
             show_default=False,
         ),

@@ -36,7 +36,8 @@ def doctor(
     Nothing is fetched. A server that is named by --base-url is asked for a few tokens: whether it answers,
     how many log-probabilities it gives, and how SelfStepConf works with it.
 
-    The exit code is 0 if votes come out right, whatever else is missing, and 1 if they do not.
+    The exit code is 0 if votes come out right and every server that was named answers, whatever else is
+    missing, and 1 if not.
     """
     from distrivote.cli.findings import (
         core_finding,
@@ -46,20 +47,16 @@ def doctor(
         server_findings,
     )
 
-    core = core_finding()
-    findings = [
-        core,
-        *engine_findings(None if base_url else model),
-        *server_findings(base_url or (), model, api_key),
-        *extra_findings(),
-    ]
+    needed = [core_finding(), *server_findings(base_url or (), model, api_key)]
+    core, *servers = needed
+    findings = [core, *engine_findings(None if base_url else model), *servers, *extra_findings()]
     if as_json:
         _print_json(place(), findings)
     elif sys.stdout.isatty():
         _print_table(place(), findings)
     else:
         _print_lines(findings)
-    raise typer.Exit(0 if core.state == "works" else 1)
+    raise typer.Exit(0 if all(each.state == "works" for each in needed) else 1)
 
 
 def _print_json(where: dict[str, str | int], findings: Sequence[Finding]) -> None:

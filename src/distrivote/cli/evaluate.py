@@ -33,7 +33,7 @@ def evaluate(
     run: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RUN...",
+            metavar="RUN",
             help="Folders of runs, or files of sampled answers with the right ones, as for vote.",
             show_default=False,
         ),

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from distrivote.engines.opening import EngineChoice
     from distrivote.generate import Todo
     from distrivote.generate_ray import Cluster, Work
+    from distrivote.problem import Problem
     from distrivote.selfstepconf import SelfStepConf
     from distrivote.stopping import StopRule
     from distrivote.store.manifest import Manifest
@@ -176,12 +177,18 @@ def generate(
         limit=limit,
         stop_when=None if rule is None else rule.name,
     )
-    path = _free_name(output, manifest) if new else output
+    path = _free_name(output, manifest, loaded.problems) if new else output
     try:
         keep = Keep(texts, token_confidences, top_logprobs)
         with terminated_like_interrupted(), opened, RunWriter(path, manifest, keep=keep) as writer:
             for note in writer.notes:
                 print(f"note: {note}", file=sys.stderr)
+            changed = _changed_question(path, loaded.problems)
+            if changed is not None:
+                raise InputError(
+                    f"question {changed!r} of {path} was sampled with another text than {benchmark} has now:"
+                    " restore the file, or make another run with --new"
+                )
             work = todo(loaded.problems, budget, writer.done(), _settled(path, rule, budget))
             if ray is None:
                 summary = _run(work, writer, opened, params, controller, rule, max_tokens_total)
@@ -295,18 +302,39 @@ def _settled(path: str, rule: StopRule | None, budget: int) -> frozenset[str]:
     return settled_questions(Run.open(path), rule, budget)
 
 
-def _free_name(path: str, manifest: Manifest) -> str:
-    """Return the first of RUN, RUN-2, RUN-3, ... that is free or has these settings."""
+def _free_name(path: str, manifest: Manifest, problems: Sequence[Problem]) -> str:
+    """Return the first of RUN, RUN-2, RUN-3, ... that is free or has these settings and questions."""
     from pathlib import Path
 
     from distrivote.store.manifest import Manifest as Known
     from distrivote.store.manifest import differences
+    from distrivote.store.tables import is_run
+
+    def is_other(name: str) -> bool:
+        was = Known.load(Path(name))
+        return any(differences(was, manifest)) or _changed_question(name, problems) is not None
 
     number, name = 1, path
-    while Path(name).exists() and list(differences(Known.load(Path(name)), manifest)):
+    while is_run(name) and is_other(name):
         number += 1
         name = f"{path}-{number}"
     return name
+
+
+def _changed_question(path: str, problems: Sequence[Problem]) -> str | None:
+    """Return the id of the first problem that a run holds with another text, None if there is none."""
+    from distrivote.store.labels import text_array
+    from distrivote.store.runs import Run
+
+    table = Run.open(path).table(("question_id", "question"))
+    held: dict[str, set[str]] = {}
+    for pair in table.drop_null().group_by(table.column_names).aggregate([]).to_pylist():
+        held.setdefault(pair["question_id"], set()).add(pair["question"])
+    for problem in problems:
+        (text,) = text_array([problem.question]).to_pylist()
+        if held.get(problem.id, {text}) != {text}:
+            return problem.id
+    return None
 
 
 def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json: bool) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def import_files(
     source: Annotated[
-        list[str], typer.Argument(metavar="SOURCE...", help="Files, or folders of them.", show_default=False)
+        list[str], typer.Argument(metavar="SOURCE", help="Files, or folders of them.", show_default=False)
     ],
     output: Annotated[str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the new run.")],
     file_format: Annotated[
@@ -62,7 +62,7 @@ def import_files(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make a run of files that other tools wrote.
+    """Turn files that other tools wrote into a run.
 
     Pickles are read without running anything in them. What has no log-probabilities is imported for
     majority voting, and a note says so.
@@ -103,7 +103,7 @@ def import_files(
     kinds = ", ".join(f"{n} {name}" for name, n in imported.formats.items())
     print(
         f"{output}: {imported.n_trajectories:,} trajectories of {imported.n_questions:,} questions"
-        f" from {imported.n_files:,} files ({kinds})"
+        f" from {imported.n_files:,} {'file' if imported.n_files == 1 else 'files'} ({kinds})"
     )
     for note in imported.notes:
         print(f"note: {note}", file=sys.stderr)

@@ -34,18 +34,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
-app.command("ask")(ask)
-app.command("generate")(generate)
-app.command("vote")(vote)
-app.command("import")(import_files)
-app.command("serve")(serve)
-app.command("evaluate")(evaluate)
-app.command("calibrate")(calibrate)
-app.command("simulate")(simulate)
-app.command("plan")(plan)
-app.command("doctor")(doctor)
-for _command in (runs, show, compact, export):
-    app.command(_command.__name__)(_command)
+# What the first line of a command's help says, in as many words as fit in the list of commands.
+_COMMANDS = (
+    ("ask", ask, "Ask a language model the same question N times and vote."),
+    ("generate", generate, "Sample a benchmark into a run."),
+    ("vote", vote, "Vote on every question of a file of sampled answers."),
+    ("import", import_files, "Turn files that other tools wrote into a run."),
+    ("serve", serve, "Answer with votes over an OpenAI-compatible API."),
+    ("evaluate", evaluate, "Compare methods on runs with known answers."),
+    ("calibrate", calibrate, "Fit probabilities to runs with known answers."),
+    ("simulate", simulate, "Draw a run without any model."),
+    ("plan", plan, "Say what each budget buys."),
+    ("doctor", doctor, "Say what works here, and what to install for the rest."),
+    ("runs", runs, "List the stored runs in a folder."),
+    ("show", show, "Show a run, a question or a trajectory."),
+    ("compact", compact, "Merge the parts of a run."),
+    ("export", export, "Write a run as a table, or as a copy to publish."),
+)
+for _name, _command, _short in _COMMANDS:
+    app.command(_name, short_help=_short)(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -12,6 +12,8 @@ from distrivote.cli.options import Json, Method
 from distrivote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distrivote.store.runs import Run
 
 _RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -30,7 +32,10 @@ def runs(
     if not Path(folder).is_dir():
         raise InputError(f"{folder} is not a folder: name one that holds runs")
     places = [Path(folder), *sorted(path for path in Path(folder).iterdir() if path.is_dir())]
-    found = [_facts(Run.open(place)) for place in places if is_run(str(place))]
+    stored = [Run.open(place) for place in places if is_run(str(place))]
+    found = [_facts(run) for run in stored]
+    for run in stored:
+        _print_notes(f"{run.path}: {note}" for note in run.notes)
     if as_json:
         _print_json(found)
     elif not found:
@@ -41,16 +46,15 @@ def runs(
 
 def show(
     run: _RunArgument,
-    question: Annotated[str | None, typer.Argument(metavar="[QUESTION]", help="Its id.")] = None,
-    sample: Annotated[int | None, typer.Argument(metavar="[SAMPLE]", help="Its number, from 0.")] = None,
+    question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="Its id.")] = None,
+    sample: Annotated[int | None, typer.Argument(metavar="SAMPLE", help="Its number, from 0.")] = None,
     method: Method = "dis-gmm",
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""
     from distrivote.store.runs import Run
 
     stored = Run.open(run)
-    for note in stored.notes:
-        print(f"note: {note}", file=sys.stderr)
+    _print_notes(stored.notes)
     if question is None:
         _print_table(
             [
@@ -67,12 +71,15 @@ def show(
         return
     _print_question(stored, question)
     if sample is None:
-        from distrivote.cli.vote import explain_question
+        from distrivote.cli.vote import explain_question, reads_confidence
         from distrivote.store.tables import Columns, open_table
         from distrivote.voting.methods import parse_method
 
-        with open_table(run, Columns()) as table:
-            explain_question(table, (parse_method(method).name,), False, question)
+        pipeline = parse_method(method)
+        columns = Columns() if reads_confidence(pipeline) else Columns(confidence=None)
+        with open_table(run, columns) as table:
+            explain_question(table, (pipeline.name,), False, question)
+        _print_notes(note for note in table.notes if note not in stored.notes)
     else:
         from distrivote.report.trajectory import trajectory_text
 
@@ -97,8 +104,7 @@ def compact(run: _RunArgument) -> None:
     from distrivote.store.run_compact import compact as merge
 
     done = merge(run)
-    for note in done.notes:
-        print(f"note: {note}", file=sys.stderr)
+    _print_notes(done.notes)
     print(f"{run}: {done.n_parts_before} parts are now {done.n_parts}, with {done.n_rows:,} trajectories")
 
 
@@ -126,24 +132,27 @@ def export(
     from distrivote.store.runs import Run
     from distrivote.store.writing import check_output, writing
 
+    if file_format not in ("table", "deepconf", "run"):
+        raise UnknownNameError("format", file_format, ("table", "deepconf", "run"))
+    if file_format == "table":
+        check_output(output, run)
+    stored = Run.open(run)
     if file_format == "deepconf":
         from distrivote.store.export_deepconf import export_deepconf
 
-        print(f"{output}: {export_deepconf(Run.open(run), output):,} questions", file=sys.stderr)
-        return
-    if file_format == "run":
+        written = f"{export_deepconf(stored, output):,} questions"
+    elif file_format == "run":
         from distrivote.store.export_run import export_run
 
-        print(f"{output}: {export_run(Run.open(run), output):,} trajectories", file=sys.stderr)
-        return
-    if file_format != "table":
-        raise UnknownNameError("format", file_format, ("table", "deepconf", "run"))
-    check_output(output, run)
-    columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "correct", "n_tokens"]
-    table = Run.open(run).table(columns)
-    with writing(output) as writer:
-        writer.write(table)
-    print(f"{output}: {table.num_rows:,} rows", file=sys.stderr)
+        written = f"{export_run(stored, output):,} trajectories"
+    else:
+        columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "correct", "n_tokens"]
+        table = stored.table(columns)
+        with writing(output) as writer:
+            writer.write(table)
+        written = f"{table.num_rows:,} rows"
+    _print_notes(stored.notes)
+    print(f"{output}: {written}", file=sys.stderr)
 
 
 def _facts(run: Run) -> dict[str, Any]:
@@ -158,6 +167,13 @@ def _facts(run: Run) -> dict[str, Any]:
         "trajectories": sum(question.n_trajectories for question in questions),
         "tokens": sum(question.n_tokens for question in questions),
     }
+
+
+def _print_notes(notes: Iterable[str]) -> None:
+    from distrivote.report.text import visible
+
+    for note in notes:
+        print(f"note: {visible(note)}", file=sys.stderr)
 
 
 def _print_json(value: object) -> None:

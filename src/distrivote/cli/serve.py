@@ -18,6 +18,7 @@ from distrivote.cli.options import (
     Option,
     Parallel,
     Slots,
+    Ssc,
     Threads,
     calibration_of,
     engine_of,
@@ -66,6 +67,7 @@ def serve(
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
     ] = 16,
     method: Method = "dis-gmm",
+    ssc: Ssc = True,
     min_probability: Annotated[
         float,
         typer.Option(
@@ -113,7 +115,7 @@ def serve(
     choice = engine_of(engine, model, base_url, upstream_key, option, slots, threads, parallel)
     believed = calibration_of(calibration, min_probability)
     settings = _settings(choice, api_key, budget, max_budget, max_concurrency, max_tokens, template, run)
-    settings = replace(settings, min_probability=min_probability, calibration=believed)
+    settings = replace(settings, ssc=ssc, min_probability=min_probability, calibration=believed)
     _serve(choice, pipeline, settings, host, port)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distrivote.evaluation.presets import Preset
     from distrivote.store.run_rows import Row
 
-RIGHT = "right"
+RIGHT = "truth"
 """The right answer of every simulated question."""
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from distrivote.store.questions import Questions
     from distrivote.store.results import Bar, Totals
     from distrivote.store.tables import AnswerTable, Columns
+    from distrivote.voting.pipeline import Pipeline
 
 
 def vote(
@@ -113,11 +114,11 @@ def vote(
             raise InputError("-o writes the votes on all questions: leave out -o or --explain")
         check_output(output, file)
     bar = Bar(calibration_of(calibration, min_probability), min_probability)
-    confident = any(each.needs_confidence or each.trust is not None for each in pipelines.values())
+    confident = signal is not None or any(map(reads_confidence, pipelines.values()))
     columns = Columns(
         question=question_column,
         answer=answer_column,
-        confidence=confidence_column if confident or signal is not None else None,
+        confidence=confidence_column if confident else None,
         by=by,
         truth=truth_column,
     )
@@ -128,8 +129,14 @@ def vote(
             n_withheld = _vote_on_all(table, chosen, methods, bar, as_json, output)
         else:
             n_withheld = explain_question(table, methods, as_json, explain, bar, chosen)
+        _say(table.notes)
     if n_withheld:
         raise typer.Exit(WITHHELD)
+
+
+def reads_confidence(pipeline: Pipeline) -> bool:
+    """Say whether confidences matter to a method; to `auto` they do, though it needs none."""
+    return pipeline.needs_confidence or pipeline.trust is not None
 
 
 class Chosen(NamedTuple):
@@ -153,6 +160,7 @@ def _chosen(file: str, columns: Columns, signal: str | None) -> Chosen:
     mixed = mixed_questions(file, columns)
     for model, weights in mixed.weights.items():
         _say([f"signals{f' of {model}' if model else ''}: {weight_words(weights)}"])
+    _say([*mixed.notes])
     return Chosen(replace(columns, confidence=None), mixed.questions)
 
 

@@ -7,7 +7,7 @@ A reducer sees the scores of a sample's epochs and nothing else. `with_confidenc
 log-probabilities while they are there, and puts the trajectory's confidence into the score's metadata.
 
 Inspect finds the reducers by the names `distrivote/distrivote` and `distrivote/majority_answer`, through
-the package's entry point. Its own `majority` and `mode` count values (right and wrong), not answers.
+the package's entry point. Its own `mode` counts values (right and wrong), not answers.
 """
 
 from __future__ import annotations

@@ -38,9 +38,11 @@ GREY = Style("#767676", "#A8A8A8", shape="cross")
 INK = Style("#222222", "#E6E6E6", dash=DASHED)
 
 _MEANINGS = {
-    r"right|correct|likely right": GREEN,
-    r"wrong|incorrect|likely wrong": VERMILLION,
+    r"(.+, )?(right|correct|likely right)": GREEN,
+    r"(.+, )?(wrong|incorrect|likely wrong)": VERMILLION,
+    r"all": GREY,
     r"kept|positives?": BLUE,
+    r"after rejection": SKY,
     r"set aside|negatives?": ORANGE,
     r"basic|without selfstepconf|plain": replace(GREY, dash=SOLID, shape="circle"),
     r"selfstepconf|with selfstepconf|step confidence|confidence": BLUE,

@@ -106,8 +106,15 @@ def create_app(
     _add_house_keeping(app, service)
     static = settings.static or STATIC
     if (static / "index.html").is_file():
+        # The files of the page would answer 405.
+        app.add_api_route("/{path:path}", _wrong_address, methods=["POST"], include_in_schema=False)
         app.mount("/", StaticFiles(directory=static, html=True))
     return app
+
+
+async def _wrong_address(path: str) -> Response:
+    known = "/v1/chat/completions and /v1/completions"
+    raise HTTPException(404, f"there is no /{path[:200]} to post to: the addresses are {known}")
 
 
 def _lifespan(settings: Settings) -> Callable[[FastAPI], Any]:
@@ -206,7 +213,7 @@ def _settings_json(house: House) -> dict[str, Any]:
             "temperature": params.temperature,
             "top_p": params.top_p,
             "seed": params.seed,
-            "ssc": ssc_json(SelfStepConf(), "paragraph"),
+            "ssc": ssc_json(SelfStepConf(), "paragraph") if settings.ssc else None,
         },
         "has_run": settings.run is not None,
     }

@@ -101,6 +101,10 @@ def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[s
         message = f"unknown fields {names}: leave them out (settings of the vote go into 'distrivote')"
         return Failure(400, "invalid_request_error", message, unknown[0], "unknown_field")
     first = errors[0]
+    if first["type"] == "json_invalid":
+        where = f"{first['ctx']['error']} at character {first['loc'][-1] + 1}"
+        message = f"the request is not valid JSON ({where}): send one JSON object"
+        return Failure(400, "invalid_request_error", message)
     path, reason = _path(first["loc"]), str(first["msg"])
     reason = reason[:1].lower() + reason[1:]
     message = f"{path}: {reason}" if path else f"the request can't be read: {reason}"

@@ -131,7 +131,7 @@ def question_of(
         problem=conversation_of(turns, fields.template),
         pipeline=pipeline,
         budget=_budget(named.budget if fields.budget is None else fields.budget, house.settings),
-        controller=_controller(fields.ssc, fields.deepconf),
+        controller=_controller(fields.ssc, fields.deepconf, house.settings),
         split=_split(fields.ssc),
         params=_params(body, _stops(body.stop), max_tokens, house.settings),
         stop_when=stop_rule(fields.stop_when, pipeline.name),
@@ -152,7 +152,7 @@ def question_of_page(body: AskRequest, house: House) -> Question:
         problem=Problem(body.question, template=_checked(body.template or house.settings.template)),
         pipeline=pipeline,
         budget=_budget(body.budget, house.settings),
-        controller=_controller(body.ssc, body.deepconf),
+        controller=_controller(body.ssc, body.deepconf, house.settings),
         split=_split(body.ssc),
         params=_params(body, (), body.max_tokens, house.settings),
         stop_when=stop_rule(body.stop_when, pipeline.name),
@@ -190,17 +190,15 @@ def _budget(budget: int | None, settings: Settings) -> int:
 
 
 def _controller(
-    fields: bool | SscFields | None, deepconf: str | None
+    fields: bool | SscFields | None, deepconf: str | None, settings: Settings
 ) -> SelfStepConf | DeepConfOnline | None:
     if deepconf is not None:
         if fields:
             raise InputError("deepconf takes the place of SelfStepConf: leave out ssc or deepconf")
         return online_rule(deepconf)
-    if fields is False:
-        return None
-    if fields is None or fields is True:
-        return SelfStepConf()
-    return SelfStepConf(fields.alpha, fields.delta, fields.reflection, splitter(fields.split))
+    if isinstance(fields, SscFields):
+        return SelfStepConf(fields.alpha, fields.delta, fields.reflection, splitter(fields.split))
+    return SelfStepConf() if (settings.ssc if fields is None else fields) else None
 
 
 def _split(fields: bool | SscFields | None) -> str:

@@ -5,6 +5,7 @@ The run is opened anew for each request, so one that is still growing shows what
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,28 @@ from distrivote.store.questions import stream_questions
 from distrivote.store.results import Results, hold_elections
 from distrivote.store.run_rows import Row, trajectory_of
 from distrivote.store.runs import Run
+from distrivote.store.table_run import check_k, unmeasured_note
 from distrivote.store.tables import Columns, open_table
 from distrivote.trajectory import Insertion, Interventions
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.methods import parse_method
+from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.vote import vote
 
 _SHOWN = 300
 """Characters of a question in the list of all."""
 
-_VOTE_COLUMNS = ("question_id", "sample", "answer", "answer_class", "correct", "ground_truth", "confidence")
+_VOTE_COLUMNS = (
+    "question_id",
+    "sample",
+    "answer",
+    "answer_class",
+    "correct",
+    "ground_truth",
+    "confidence",
+    "k",
+)
 _STEP_COLUMNS = (
     *("n_tokens", "finish_reason", "server", "step_ends", "step_confidences", "unfinished"),
     *("reflections", "reflection_lengths"),
@@ -62,13 +74,16 @@ def run_json(path: Path) -> dict[str, Any]:
 
 def questions_json(path: Path, method: str) -> dict[str, Any]:
     """Return every question with what the method and the majority say of it."""
-    method = parse_method(method).name
-    facts = _facts(Run.open(path))
+    pipeline = parse_method(method)
+    method, facts = pipeline.name, _facts(Run.open(path))
     rows: list[dict[str, Any]] = []
+    notes: list[str] = []
     if facts:
-        with open_table(str(path), Columns()) as table:
+        columns = Columns() if _reads_confidence(pipeline) else Columns(confidence=None)
+        with open_table(str(path), columns) as table:
             for results in hold_elections(stream_questions(table.batches()), (method,)):
                 rows += _rows(results, method, facts)
+            notes = table.notes
     known = [row for row in rows if row["right"] is not None]
     return {
         "method": method,
@@ -76,7 +91,12 @@ def questions_json(path: Path, method: str) -> dict[str, Any]:
         "n_right": sum(row["right"] for row in known),
         "n_majority_right": sum(bool(row["majority_right"]) for row in known),
         "questions": rows,
+        "notes": notes,
     }
+
+
+def _reads_confidence(pipeline: Pipeline) -> bool:
+    return pipeline.needs_confidence or pipeline.trust is not None
 
 
 def _facts(run: Run) -> dict[str, dict[str, Any]]:
@@ -132,12 +152,12 @@ def question_json(
     table = run.table((*_VOTE_COLUMNS, *_STEP_COLUMNS, "question"), question_id)
     if not len(table):
         raise HTTPException(404, f"the run has no question {question_id[:200]!r}")
+    confident = _reads_confidence(pipeline)
+    if confident:
+        check_k(table, path.name)
     rows = table.to_pylist()
-    labels: dict[int, str] = {}
-    for row in rows:
-        labels.setdefault(row["answer_class"], row["answer"])
-    answers = [labels[row["answer_class"]] if row["answer_class"] >= 0 else None for row in rows]
-    ballot = Ballot.of(answers, [row["confidence"] for row in rows])
+    answers, notes = _answers(rows, confident)
+    ballot = Ballot.of(answers, [row["confidence"] for row in rows], notes)
     tally = vote(ballot, method=pipeline, calibration=calibration)
     controller = _controller(run.manifest)
     best = max(
@@ -157,6 +177,24 @@ def question_json(
         "tally": vote_json(tally, ballot, [row["sample"] for row in rows]),
         "trajectories": [_trajectory_json(row, (), controller) for row in rows],
     }
+
+
+def _answers(rows: list[dict[str, Any]], confident: bool) -> tuple[list[str | None], list[str]]:
+    """Return each row's answer under the label of its class, and what is to be said of them.
+
+    Where confidences count, an answer that has none is left out.
+    """
+    labels: dict[int, str] = {}
+    answers: list[str | None] = []
+    n_lacking = 0
+    for row in rows:
+        label = labels.setdefault(row["answer_class"], row["answer"])
+        is_lacking = confident and (row["confidence"] is None or math.isnan(row["confidence"]))
+        is_answer = row["answer_class"] >= 0
+        n_lacking += is_lacking and is_answer
+        answers.append(label if is_answer and not is_lacking else None)
+    n_answers = sum(row["answer_class"] >= 0 for row in rows)
+    return answers, [unmeasured_note(n_lacking, n_answers)] if n_lacking else []
 
 
 def sample_json(path: Path, question_id: str, sample: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 
 class Fields(BaseModel):
@@ -64,6 +65,7 @@ MinP = Annotated[float | None, Field(ge=0, le=1)]
 MaxTokens = Annotated[int | None, Field(ge=1, description="Of each trajectory.")]
 Seed = Annotated[int | None, Field(ge=0, lt=2**63)]
 Stop = Annotated[str | list[str] | None, Field(description="Where trajectories end.")]
+Nothing = Annotated[list[Any] | None, Field(max_length=0)]
 
 
 class VoteFields(Fields):
@@ -114,6 +116,22 @@ class ChatMessage(Fields):
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[TextPart]
     name: str | None = None
+    refusal: None = None
+    annotations: Nothing = None
+    audio: None = None
+    function_call: None = None
+    tool_calls: Nothing = None
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def has_text_only(cls, content: Any) -> Any:
+        """Refuse an image as such: else each of its fields would be an unknown one."""
+        for part in content if isinstance(content, list) else ():
+            kind = part.get("type") if isinstance(part, dict) else None
+            if isinstance(kind, str) and kind != "text":
+                words = "only text parts are taken, not {kind}: leave it out"
+                raise PydanticCustomError("text_only", words, {"kind": repr(kind[:60])})
+        return content
 
 
 class TextFormat(Fields):
@@ -124,8 +142,13 @@ class ChatRequest(SharedRequest):
     messages: list[ChatMessage] = Field(min_length=1)
     max_completion_tokens: MaxTokens = None
     logprobs: Literal[False] | None = None
+    top_logprobs: Literal[0] | None = None
     response_format: TextFormat | None = None
-    tools: list[Any] | None = Field(default=None, max_length=0)
+    modalities: list[Literal["text"]] | None = None
+    tools: Nothing = None
+    tool_choice: Literal["none", "auto"] | None = None
+    parallel_tool_calls: bool | None = None
+    service_tier: Literal["auto", "default"] | None = None
     metadata: dict[str, str] | None = None
     store: bool | None = None
 

@@ -47,6 +47,9 @@ class Settings:
     template: str = "math"
     """How the page puts a question. Conversations of the API go to the model as they are."""
 
+    ssc: bool = True
+    """Whether SelfStepConf steers where a request does not say it."""
+
     min_probability: float = 0.0
     """Answers below it are withheld where a request does not say it."""
 

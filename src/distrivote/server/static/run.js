@@ -91,7 +91,8 @@ export class RunView {
         .filter(Boolean)
         .join(" · "),
     );
-    $("run-notes").replaceChildren(...about.notes.map((note) => el("li", {}, note)));
+    const notes = new Set([...about.notes, ...(table.notes ?? [])]);
+    $("run-notes").replaceChildren(...[...notes].map((note) => el("li", {}, note)));
     this.#drawScores(table);
     this.#drawTable();
   }
