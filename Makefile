@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo help test test-model test-integrations test-vllm test-browser docs soak audit check bench lock clean
+.PHONY: demo help test test-faults test-model test-integrations test-vllm test-browser docs soak audit check bench lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -17,8 +17,13 @@ demo: $(VENV)/run  ## a real model on this machine is asked 32 times and a vote 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
+FAST := -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
+
 test: check  ## the checks and all fast tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
+	$(BIN)/python -m pytest $(FAST) --ignore tests/faults
+
+test-faults: $(VENV)/dev  ## kills, full disks, bad servers, hostile files and clients
+	$(BIN)/python -m pytest $(FAST) tests/faults
 
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model

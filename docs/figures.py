@@ -151,7 +151,8 @@ def intervals_chart() -> Chart:
         sums = {answers[i]: sum(values[j] for j in inside if answers[j] == answers[i]) for i in inside}
         winner = max(sums, key=lambda answer: sums[answer])
         weight = float(np.mean([values[i] for i in inside if answers[i] == winner]))
-        rows.append({"interval": place + 1, "weight": weight, "answer": winner})
+        right = "right" if winner == "5" else "wrong"
+        rows.append({"interval": place + 1, "weight": weight, "answer": f"{winner}, {right}"})
     return Chart(
         "intervals",
         "What does each interval of confidence say?",

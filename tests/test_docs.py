@@ -37,12 +37,25 @@ def blocks(language: str) -> list[object]:
     ]
 
 
+def asks_a_model(text: str) -> bool:
+    return "LlamaCppEngine(" in text
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
     namespace: dict[str, object] = {}
     for kind, text in FENCE.findall(page.read_text()):
-        if kind == "python":
+        if kind == "python" and not asks_a_model(text):
             exec(compile(text, str(page), "exec"), namespace)
+
+
+@pytest.mark.model
+def test_the_python_that_asks_a_model_runs() -> None:
+    texts = [text for page in PAGES for kind, text in FENCE.findall(page.read_text()) if kind == "python"]
+    asking = [text for text in texts if asks_a_model(text)]
+    assert asking
+    for text in asking:
+        exec(compile(text, "a page", "exec"), {})
 
 
 @pytest.mark.parametrize(("page", "text"), blocks("console"))
