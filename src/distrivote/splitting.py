@@ -74,7 +74,7 @@ class DelimiterSplitter:
 
 @dataclass(frozen=True, slots=True)
 class WindowSplitter:
-    """A step is so many tokens, and more as long as they are white space alone."""
+    """A step is so many tokens, whatever they hold."""
 
     n_tokens: int
 
@@ -244,10 +244,10 @@ class _WindowStream:
 
     def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
         self._n_pending += 1
-        self._started = self._started or _has_text(text)
-        if self._started and self._n_pending >= self._n_tokens:
+        if self._n_pending == self._n_tokens:
             self._n_pending, self._started = 0, False
             return True
+        self._started = self._started or _has_text(text)
         return False
 
     def flush(self) -> bool:

@@ -107,10 +107,10 @@ def test_too_few_or_one_sided_questions_are_refused(right):
 def test_shipped_calibration_by_hand():
     # Nobody is surer and both have a vote: q is 1/2, and what is left is the intercept.
     (even,) = Calibration().of(one([1, 1], [0, 0], [0, 0]), Trust())
-    assert even == pytest.approx([1 / (1 + math.exp(0.56))] * 2)
+    assert even == pytest.approx([1 / (1 + math.exp(0.309))] * 2)
     # All agree: q is 1, held at 1 - 1e-4.
     (sole,) = Calibration().of(one([9, 0], [0, 0], [0, 0]), Trust())
-    assert sole == pytest.approx([1 / (1 + math.exp(0.56 - 1.131 * math.log(0.9999 / 0.0001))), 0])
+    assert sole == pytest.approx([1 / (1 + math.exp(0.309 - 0.788 * math.log(0.9999 / 0.0001))), 0])
 
 
 def test_probabilities_that_add_up_to_more_than_1_are_brought_down_to_it():

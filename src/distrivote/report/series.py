@@ -66,6 +66,7 @@ _FAMILIES = [
     (r"dis[- ]k-?means.*", replace(ORANGE, dash=DASHED)),
     (r"dis[- ]mean-?shift.*", replace(VERMILLION, dash=DASHED)),
     (r"dis.*", BLUE),
+    (r"auto.*", replace(INK, dash=SOLID, shape="diamond")),
 ]
 _PLAIN = [BLUE, ORANGE, GREEN, PURPLE, VERMILLION, SKY, GREY, INK]
 # Viridis, from dark to bright, without the ends that vanish on a background.
