@@ -50,7 +50,7 @@ class Sample(NamedTuple):
 QWEN = Sample(
     "qwen2.5-coder",
     "Qwen2.5-Coder-1.5B-Instruct on GSM8K",
-    "Qwen2.5-Coder-1.5B, 24 questions of GSM8K",
+    "Qwen2.5-Coder-1.5B, GSM8K",
     16,
     64,
     {"pass1": 2, "main": 2, "separation": 2, "length": 1, "trust": 2},
@@ -59,7 +59,7 @@ QWEN = Sample(
 SMOLLM2 = Sample(
     "smollm2",
     "SmolLM2-135M on the built-in word problems",
-    "SmolLM2-135M, 60 word problems",
+    "SmolLM2-135M, word problems",
     32,
     64,
     {"pass1": 2, "main": 2, "separation": 2, "length": 1, "trust": 2},
@@ -68,7 +68,7 @@ SMOLLM2 = Sample(
 BRUMO = Sample(
     "brumo",
     "DeepSeek-R1-0528-Qwen3-8B on BRUMO 2025, sampled by others",
-    "DeepSeek-R1-0528-Qwen3-8B, 29 questions of BRUMO",
+    "DeepSeek-R1-8B, BRUMO 2025",
     32,
     64,
     {"main": 2, "separation": 2, "trust": 2},
