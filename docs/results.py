@@ -157,7 +157,7 @@ def page(template: str) -> str:
 
     def picture(mark: re.Match[str]) -> str:
         name = f"img/results-{mark[1]}-{mark[2]}"
-        return f"![{mark[3]}]({name}.svg#only-light)\n![{mark[3]}]({name}-dark.svg#only-dark)"
+        return f"![{mark[3]}]({name}.svg#gh-light-mode-only)\n![{mark[3]}]({name}-dark.svg#gh-dark-mode-only)"
 
     text = re.sub(r"\{tables (\S+) (\S+)\}", tables, template)
     return re.sub(r"\{picture (\S+) (\S+): (.*)\}", picture, text)
