@@ -85,6 +85,15 @@ def test_a_pool_that_mixes_k_is_refused(tmp_path: Path) -> None:
         load_pool_sets([write_run(tmp_path / "run", rows)])
 
 
+def test_a_pool_that_mixes_two_distributions_is_refused_where_they_count(tmp_path: Path) -> None:
+    more = {"confidence": 1.0, "k": 20, "entropy": 0.5}
+    rows = [row("q", i, "4", "4", whole_distribution=whole, **more) for i, whole in enumerate((True, None))]
+    path = write_run(tmp_path / "run", rows)
+    with pytest.raises(InputError, match="question q of run mixes entropies of the whole distribution"):
+        load_pool_sets([path], signal="entropy")
+    assert load_pool_sets([path]).pool_sets
+
+
 def test_two_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     paths = [write_run(tmp_path / folder / "run", [row("q", 0, "4", "4", confidence=1.0)]) for folder in "ab"]
     assert [each.name for each in load_pool_sets(paths).pool_sets] == ["run", "run (2)"]

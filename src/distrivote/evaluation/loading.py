@@ -22,6 +22,7 @@ from distrivote.evaluation.pools import Floats, Ints, Pool, PoolSet, Trace
 from distrivote.store.manifest import Manifest
 from distrivote.store.questions import QuestionCameBack, Questions, hold_questions, stream_questions
 from distrivote.store.run_parts import question_starts
+from distrivote.store.run_sources import SOURCE, SOURCED, check_sources
 from distrivote.store.runs import Run
 from distrivote.store.schema import MEASURES
 from distrivote.store.signals import (
@@ -125,13 +126,15 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
 
 def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
     name = run.path.resolve().name
-    wanted = ["question_id", "answer_class", "correct", "k", "n_tokens", MEASURES[measure]]
+    wanted = ["question_id", "answer_class", "correct", "k", "n_tokens", MEASURES[measure], SOURCE]
     if "measures" in reads:
         wanted += [column for column in MEASURES.values() if column not in wanted]
     if "lengths" in reads:
         wanted += ["step_ends", "reflections", "text", "seconds"]
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
+    if MEASURES[measure] in SOURCED:
+        check_sources(table, name)
     arrays = _run_arrays(table, measure, reads)
     starts = question_starts(table)
     pools, n_unknown = [], 0
