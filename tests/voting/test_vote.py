@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -81,6 +82,16 @@ def test_single_hump_gets_a_note_and_two_humps_do_not():
     two = np.concatenate([rng.normal(8, 0.5, 100), rng.normal(16, 0.5, 100)])
     assert any("hump" in note for note in distrivote.vote(["a"] * 200, one).notes)
     assert not distrivote.vote(["a"] * 200, two).notes
+
+
+def test_humps_two_and_a_half_standard_deviations_apart_are_two():
+    # Quantiles of a normal law, once around 10 and once around 12.5, cut where they meet.
+    half = [NormalDist(10, 1).inv_cdf((i + 0.5) / 400) for i in range(400)]
+    tally = distrivote.vote(["a"] * 800, [*half, *(22.5 - c for c in half)])
+    assert tally.first_split is not None
+    low, high = tally.first_split.means
+    assert 2 < (high - low) / math.hypot(*tally.first_split.sds) * math.sqrt(2) < 3
+    assert not tally.notes
 
 
 def test_majority_is_shown_beside_the_winner():
