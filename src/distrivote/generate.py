@@ -27,7 +27,7 @@ from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.solve import SSC, check_budget
 from distrivote.stopping import Poll, StopRule, stop_rule
 from distrivote.store.run_rows import Row, row_of
-from distrivote.store.run_sources import SOURCE, SOURCED, has_top_k
+from distrivote.store.run_sources import SOURCE, SOURCED, has_top_k, whole_ks
 from distrivote.store.run_writer import RunWriter
 from distrivote.store.runs import Run
 from distrivote.trajectory import Trajectory
@@ -113,8 +113,10 @@ def generate(
     if isinstance(controller, DeepConfOnline):
         raise InputError("DeepConfOnline needs a warm-up of each question, which a run has not: use `solve`")
     stopping = _Stopping(stop_rule(stop_when), writer)
-    by_top_k = _is_by_top_k(writer)
-    ks = _ks(writer)
+    writer.flush()
+    stored = Run.open(writer.path).table((*SOURCED, SOURCE, "k", "flaw"))
+    # Older runs have entropies of the top k: then they go on with such.
+    by_top_k, ks = has_top_k(stored), whole_ks(stored)
     work = [item for item in work if not stopping.is_settled(item.problem.id)]
     split = controller.split if isinstance(controller, SelfStepConf) else SSC.split
     jobs = [
@@ -141,19 +143,6 @@ def generate(
             yield Made(problem, trajectory, _is_right(row.answer, problem.answer))
             if max_tokens_total is not None and n_tokens >= max_tokens_total:
                 return
-
-
-def _is_by_top_k(writer: RunWriter) -> bool:
-    """Say whether the run has entropies of the top k, as older ones do: then it goes on with such."""
-    writer.flush()
-    return has_top_k(Run.open(writer.path).table((*SOURCED, SOURCE)))
-
-
-def _ks(writer: RunWriter) -> set[int]:
-    """Return how many of the most probable tokens the run's confidences are of."""
-    table = Run.open(writer.path).table(("k", "flaw"))
-    rows = zip(table["k"].to_pylist(), table["flaw"].to_pylist(), strict=True)
-    return {k for k, flaw in rows if k and flaw is None}
 
 
 def _check_k(row: Row, ks: set[int], writer: RunWriter) -> None:

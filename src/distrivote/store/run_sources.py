@@ -1,7 +1,7 @@
-"""Entropies of the whole distribution and of its most probable tokens: two scales that do not compare.
+"""What the measures of a run are of, where values of different kinds do not compare.
 
-An engine that sees the whole distribution measures by it. Others measure by the most probable tokens, and
-so did all before runs had a column for it.
+Confidences are of so many of the most probable tokens. Entropies may be of the whole distribution, where an
+engine sees it; others are of the most probable tokens, and so were all before runs had a column for it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ def mixed_sources(stored: pa.Table, pool: Sequence[str] = ("question_id",)) -> l
 def has_top_k(stored: pa.Table) -> bool:
     """Say whether a run holds values of the most probable tokens."""
     return not pc.all(_measured(stored)[SOURCE], min_count=0).as_py()
+
+
+def whole_ks(stored: pa.Table) -> set[int]:
+    """Return of how many of the most probable tokens the confidences without a flaw are."""
+    rows = zip(stored["k"].to_pylist(), stored["flaw"].to_pylist(), strict=True)
+    return {k for k, flaw in rows if k and flaw is None}
 
 
 def _measured(stored: pa.Table) -> pa.Table:
