@@ -71,12 +71,12 @@ def show(
         return
     _print_question(stored, question)
     if sample is None:
-        from distrivote.cli.vote import explain_question, reads_confidence
+        from distrivote.cli.vote import explain_question
         from distrivote.store.tables import Columns, open_table
         from distrivote.voting.methods import parse_method
 
         pipeline = parse_method(method)
-        columns = Columns() if reads_confidence(pipeline) else Columns(confidence=None)
+        columns = Columns() if pipeline.reads_confidence else Columns(confidence=None)
         with open_table(run, columns) as table:
             explain_question(table, (pipeline.name,), False, question)
         _print_notes(note for note in table.notes if note not in stored.notes)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from distrivote.store.questions import Questions
     from distrivote.store.results import Bar, Totals
     from distrivote.store.tables import AnswerTable, Columns
-    from distrivote.voting.pipeline import Pipeline
 
 
 def vote(
@@ -114,7 +113,7 @@ def vote(
             raise InputError("-o writes the votes on all questions: leave out -o or --explain")
         check_output(output, file)
     bar = Bar(calibration_of(calibration, min_probability), min_probability)
-    confident = signal is not None or any(map(reads_confidence, pipelines.values()))
+    confident = signal is not None or any(pipeline.reads_confidence for pipeline in pipelines.values())
     columns = Columns(
         question=question_column,
         answer=answer_column,
@@ -132,11 +131,6 @@ def vote(
         _say(table.notes)
     if n_withheld:
         raise typer.Exit(WITHHELD)
-
-
-def reads_confidence(pipeline: Pipeline) -> bool:
-    """Say whether confidences matter to a method; to `auto` they do, though it needs none."""
-    return pipeline.needs_confidence or pipeline.trust is not None
 
 
 class Chosen(NamedTuple):

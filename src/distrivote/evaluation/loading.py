@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
-from distrivote.evaluation.pools import Floats, Ints, Pool, PoolSet, Trace
+from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace
 from distrivote.store.manifest import Manifest
 from distrivote.store.questions import QuestionCameBack, Questions, hold_questions, stream_questions
 from distrivote.store.run_parts import question_starts
-from distrivote.store.run_sources import SOURCE, SOURCED, check_sources
+from distrivote.store.run_sources import SOURCE, SOURCED, check_ks, check_sources
 from distrivote.store.runs import Run
 from distrivote.store.schema import MEASURES
 from distrivote.store.signals import (
@@ -133,6 +133,7 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
         wanted += ["step_ends", "reflections", "text", "seconds"]
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
+    check_ks(table, name, advice="evaluate them apart")
     if MEASURES[measure] in SOURCED:
         check_sources(table, name)
     arrays = _run_arrays(table, measure, reads)
@@ -141,7 +142,6 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         span = slice(start, end)
         question = table["question_id"][start].as_py()
-        _check_k(name, question, arrays["k"][span])
         pool = known_pool(question, {key: values[span] for key, values in arrays.items()})
         n_unknown += pool is None
         pools += [pool] if pool is not None else []
@@ -190,7 +190,6 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
         "classes": table["answer_class"].fill_null(-1).to_numpy().astype(np.int64),
         "truth": table["correct"].cast(pa.int8()).fill_null(UNKNOWN).to_numpy(),
         "confidence": floats(MEASURES[measure]),
-        "k": table["k"].fill_null(0).to_numpy(),
     }
     for name, column in MEASURES.items() if "measures" in reads else ():
         if name != "perplexity":  # the same number as logprob, the geometric mean probability
@@ -211,15 +210,6 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
         if table["seconds"].null_count < len(table):
             arrays["seconds"] = floats("seconds")
     return arrays
-
-
-def _check_k(name: str, question: str, ks: Ints) -> None:
-    different = np.unique(ks[ks > 0]).tolist()
-    if len(different) > 1:
-        raise InputError(
-            f"question {question} of {name} mixes confidences of the {different[0]} and of the"
-            f" {different[-1]} most probable tokens: their values do not compare, so evaluate them apart"
-        )
 
 
 def _run_set(name: str, manifest: Manifest, pools: tuple[Pool, ...]) -> PoolSet:

@@ -22,13 +22,13 @@ from distrivote.store.manifest import Manifest
 from distrivote.store.questions import stream_questions
 from distrivote.store.results import Results, hold_elections
 from distrivote.store.run_rows import Row, trajectory_of
+from distrivote.store.run_sources import check_ks
 from distrivote.store.runs import Run
-from distrivote.store.table_run import check_k, unmeasured_note
+from distrivote.store.table_run import unmeasured_note
 from distrivote.store.tables import Columns, open_table
 from distrivote.trajectory import Insertion, Interventions
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.methods import parse_method
-from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.vote import vote
 
@@ -79,7 +79,7 @@ def questions_json(path: Path, method: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     if facts:
-        columns = Columns() if _reads_confidence(pipeline) else Columns(confidence=None)
+        columns = Columns() if pipeline.reads_confidence else Columns(confidence=None)
         with open_table(str(path), columns) as table:
             for results in hold_elections(stream_questions(table.batches()), (method,)):
                 rows += _rows(results, method, facts)
@@ -93,10 +93,6 @@ def questions_json(path: Path, method: str) -> dict[str, Any]:
         "questions": rows,
         "notes": notes,
     }
-
-
-def _reads_confidence(pipeline: Pipeline) -> bool:
-    return pipeline.needs_confidence or pipeline.trust is not None
 
 
 def _facts(run: Run) -> dict[str, dict[str, Any]]:
@@ -152,9 +148,9 @@ def question_json(
     table = run.table((*_VOTE_COLUMNS, *_STEP_COLUMNS, "question"), question_id)
     if not len(table):
         raise HTTPException(404, f"the run has no question {question_id[:200]!r}")
-    confident = _reads_confidence(pipeline)
+    confident = pipeline.reads_confidence
     if confident:
-        check_k(table, path.name)
+        check_ks(table, path.name)
     rows = table.to_pylist()
     answers, notes = _answers(rows, confident)
     ballot = Ballot.of(answers, [row["confidence"] for row in rows], notes)

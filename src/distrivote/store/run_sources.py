@@ -19,6 +19,7 @@ SOURCED = ("entropy", "self_certainty")
 
 SOURCE = "whole_distribution"
 _SHOWN = 3
+_VOTE_APART = "use --method sc, which needs none, or vote on them apart with --by k"
 
 
 def mixed_sources(stored: pa.Table, pool: Sequence[str] = ("question_id",)) -> list[str]:
@@ -62,6 +63,20 @@ def check_sources(stored: pa.Table, name: str, pool: Sequence[str] = ("question_
             f"question {mixed[0]} of {name} mixes entropies of the whole distribution and of the most"
             " probable tokens: their values do not compare, so use another signal, or --method sc, which"
             " needs none"
+        )
+
+
+def check_ks(
+    stored: pa.Table, name: str, pool: Sequence[str] = ("question_id",), advice: str = _VOTE_APART
+) -> None:
+    """Raise InputError if a pool mixes confidences of different k."""
+    known = stored.filter(pc.greater(stored["k"], 0)).group_by(list(pool), use_threads=False)
+    spans = known.aggregate([("k", "min"), ("k", "max")])
+    mixed = spans.filter(pc.less(spans["k_min"], spans["k_max"])).slice(0, 1).to_pylist()
+    if mixed:
+        raise InputError(
+            f"question {mixed[0][pool[0]]} of {name} mixes confidences of the {mixed[0]['k_min']} and of the"
+            f" {mixed[0]['k_max']} most probable tokens: their values do not compare, so {advice}"
         )
 
 

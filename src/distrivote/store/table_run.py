@@ -7,14 +7,13 @@ counts as no answer, so that all methods see the same, unless none has one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.errors import InputError
-from distrivote.store.run_sources import SOURCE, SOURCED, check_sources
+from distrivote.store.run_sources import SOURCE, SOURCED, check_ks, check_sources
 from distrivote.store.runs import Run
 from distrivote.store.schema import MEASURES, SCHEMA
 from distrivote.store.table_parquet import BATCH_ROWS, Check
@@ -37,7 +36,7 @@ def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         raise is_empty(table, f"holds no trajectories{damaged or ' yet'}")
     if table.columns.confidence in _DEPEND_ON_K:
         pool = [name for name in (table.columns.question, table.columns.by) if name is not None]
-        check_k(stored, table.name, pool)
+        check_ks(stored, table.name, pool)
         if table.columns.confidence in SOURCED:
             check_sources(stored, table.name, pool)
     if table.columns.answer == "answer":
@@ -77,16 +76,3 @@ def _measured(stored: pa.Table, table: AnswerTable, confidence: str) -> pa.Table
 def unmeasured_note(n_lacking: int, n_answers: int) -> str:
     """Return the sentence about answers that have no confidence."""
     return f"answers without a confidence take no part in any vote: {n_lacking:,} of {n_answers:,}"
-
-
-def check_k(stored: pa.Table, name: str, pool: Sequence[str] = ("question_id",)) -> None:
-    """Raise InputError if a pool mixes confidences of different k; the columns `pool` tell pools apart."""
-    known = stored.filter(pc.greater(stored["k"], 0)).group_by(list(pool), use_threads=False)
-    spans = known.aggregate([("k", "min"), ("k", "max")])
-    mixed = spans.filter(pc.less(spans["k_min"], spans["k_max"])).slice(0, 1).to_pylist()
-    if mixed:
-        raise InputError(
-            f"question {mixed[0][pool[0]]} of {name} mixes confidences of the {mixed[0]['k_min']} and of the"
-            f" {mixed[0]['k_max']} most probable tokens: their values do not compare, so use --method sc,"
-            " which needs none, or vote on them apart with --by k"
-        )

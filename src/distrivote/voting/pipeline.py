@@ -193,8 +193,13 @@ class Pipeline:
         return ":" + ",".join(changed) if changed else ""
 
     @property
+    def reads_confidence(self) -> bool:
+        """Whether confidences matter to it; to `auto` they do, though it needs none."""
+        return self.filter is not None or self.vote.needs_confidence
+
+    @property
     def needs_confidence(self) -> bool:
-        return self.trust is None and (self.filter is not None or self.vote.needs_confidence)
+        return self.trust is None and self.reads_confidence
 
     def decide(self, electorate: Electorate) -> Decision:
         """Vote in every pool of the electorate."""
