@@ -52,6 +52,18 @@ def test_a_question_is_asked_with_enter_and_answered(page: Page, script: Script)
     assert page.locator(".rows li").first.get_attribute("data-index") == "31"
 
 
+def test_another_question_takes_the_last_answer_away_at_once(page: Page) -> None:
+    ask(page, QUESTION)
+    state, n_votes = page.evaluate(
+        """() => {
+          document.querySelector("#ask-form").requestSubmit();
+          const card = document.querySelector(".card");
+          return [card.dataset.state, document.querySelectorAll(".votes tbody tr").length];
+        }"""
+    )
+    assert (state, n_votes) == ("waiting", 0)
+
+
 def test_the_panels_show_the_votes_numbers(page: Page) -> None:
     ask(page, QUESTION)
     tally = final(trajectories(32, seed=sum(map(ord, QUESTION))), 32)["tally"]

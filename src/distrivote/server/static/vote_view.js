@@ -30,9 +30,12 @@ export class VoteView {
     this.redraw = oncePerFrame(() => this.#draw());
   }
 
+  /** Another vote takes the place of the last one at once; what comes to it is drawn frame by frame. */
   show(vote) {
+    const another = this.vote !== vote;
     this.vote = vote;
-    this.redraw();
+    if (another) this.#draw();
+    else this.redraw();
   }
 
   #draw() {
