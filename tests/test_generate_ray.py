@@ -13,6 +13,7 @@ from distrivote import InputError
 from distrivote.cli.main import main
 from distrivote.generate_ray import Cluster
 from distrivote.store.runs import Run
+from engines.scripted_server import ScriptedServer, Token, ToyServer
 
 SMALL = ["arithmetic", "--size", "6", "--budget", "2", "--max-tokens", "16", "--slots", "2", "--threads", "1"]
 
@@ -38,6 +39,18 @@ def test_two_workers_write_one_run_and_what_is_there_is_not_sampled_again(tmp_pa
     assert len(run.done()) == len(table) == 12
     assert all(row in table for row in before)
     assert len({path.name.split("-")[1] for path in (tmp_path / "run" / "parts").iterdir()}) >= 3
+
+
+@pytest.mark.integrations
+def test_what_the_workers_engines_note_is_said_here_once(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="ray is not installed")
+    command = [sys.executable, "-m", "distrivote", "generate", "arithmetic", "--size", "4", "--budget", "2"]
+    cluster = ["--ray", "--workers", "2", "--worker-cpus", "0.5"]
+    with ScriptedServer(ToyServer(lambda _: [Token("So 4.")], gives=0)) as server:
+        given = ["--base-url", server.url, "--model", "toy", "--no-ssc", "-o", str(tmp_path / "run")]
+        made = subprocess.run([*command, *cluster, *given], capture_output=True, text=True, check=True)
+    assert made.stderr.count("gives no log-probabilities: only majority voting (sc) works") == 1
+    assert len(Run.open(tmp_path / "run").done()) == 8
 
 
 @pytest.mark.integrations

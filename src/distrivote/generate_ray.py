@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import pickle
 import socket
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,7 +79,8 @@ class Worker:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._engine = open_engine(work.choice)
+        self._notes: list[str] = []
+        self._engine = open_engine(work.choice, note=self._notes.append)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         work = self._work
@@ -95,16 +96,20 @@ class Worker:
                 record = made.trajectory.interventions
                 n_reflections = 0 if record is None else record.n_reflections
                 stored.append(Stored(made.problem.id, made.trajectory.n_tokens, n_reflections, made.correct))
-        return {name: [getattr(each, name) for each in stored] for name in Stored._fields}
+        columns = {name: [getattr(each, name) for each in stored] for name in Stored._fields}
+        return columns | {"notes": ["\n".join(self._notes)] * len(stored)}
 
 
 def _lacking(item: Todo, done: set[tuple[str, int]]) -> Todo:
     return item._replace(samples=tuple(i for i in item.samples if (item.problem.id, i) not in done))
 
 
-def generate_on_ray(work: Work, items: Sequence[Todo], cluster: Cluster) -> Generator[Stored]:
+def generate_on_ray(
+    work: Work, items: Sequence[Todo], cluster: Cluster, note: Callable[[str], None] = lambda _: None
+) -> Generator[Stored]:
     """Sample what is to be done on a cluster and yield what was stored, batch by batch.
 
+    `note` is called with what the user should know of the workers' engines, each sentence once.
     Closing the iterator ends it: what is stored stays, and the same call goes on from there.
     """
     ray = _connected(cluster.address)
@@ -116,6 +121,7 @@ def generate_on_ray(work: Work, items: Sequence[Todo], cluster: Cluster) -> Gene
     ]
     # Two batches or more for each worker, so that all of them have something to do.
     batch_size = max(1, min(cluster.batch_size, len(parts) // (2 * cluster.n_workers)))
+    said: set[str] = set()
     try:
         done = ray.data.from_items(parts, override_num_blocks=-(-len(parts) // batch_size)).map_batches(
             Worker,
@@ -127,6 +133,10 @@ def generate_on_ray(work: Work, items: Sequence[Todo], cluster: Cluster) -> Gene
             num_gpus=cluster.n_gpus,
         )
         for row in done.iter_rows():
+            for sentence in row["notes"].splitlines():
+                if sentence not in said:
+                    said.add(sentence)
+                    note(sentence)
             yield Stored(**{name: row[name] for name in Stored._fields})
     except ray.exceptions.RayError as error:
         raise _cause(error) from error

@@ -182,7 +182,7 @@ def generate(
         keep = Keep(texts, token_confidences, top_logprobs)
         with terminated_like_interrupted(), opened, RunWriter(path, manifest, keep=keep) as writer:
             for note in writer.notes:
-                print(f"note: {note}", file=sys.stderr)
+                _note(note)
             changed = _changed_question(path, loaded.problems)
             if changed is not None:
                 raise InputError(
@@ -214,6 +214,10 @@ def generate(
     if summary["stopped"]:
         _tell_how_to_go_on()
         raise typer.Exit(130)
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
 
 
 def _tell_how_to_go_on() -> None:
@@ -259,7 +263,7 @@ class _Opened:
             self._engine = open_engine(
                 self._choice,
                 say=lambda text: print(text, file=sys.stderr) if on_screen else None,
-                note=lambda text: print(f"note: {text}", file=sys.stderr),
+                note=_note,
             )
         return self._engine
 
@@ -400,7 +404,7 @@ def _run_on_ray(
 
     n_todo, on_screen = sum(len(item.samples) for item in items), open_console(sys.stderr).is_terminal
     display = RunDisplay(n_todo, len(items), on_screen)
-    stored = generate_on_ray(shared, items, cluster)
+    stored = generate_on_ray(shared, items, cluster, _note)
     stopped = False
     try:
         for item in stored if items else ():
