@@ -102,12 +102,13 @@ def best_of_m_shares(
 
 def mob_candidates(n: int, q: float) -> list[int]:
     candidates: list[int] = []
-    j = 0
+    written = Fraction(str(q))
+    above, below = n, 1
     while 1 not in candidates:
-        m = max(1, math.floor(q**j * n))
+        m = max(1, above // below)
         if m not in candidates:
             candidates.append(m)
-        j += 1
+        above, below = above * written.numerator, below * written.denominator
     return candidates
 
 

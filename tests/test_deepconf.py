@@ -103,6 +103,16 @@ def test_a_trajectory_finishes_if_and_only_if_its_lowest_group_allows_it(
     assert (end_of(controller, confidences) is not None) == ends
 
 
+@given(st.lists(st.floats(1, 30), min_size=1, max_size=40), st.integers(1, 8))
+@LAW
+def test_the_trajectory_that_made_the_threshold_is_not_ended_by_it(
+    confidences: list[float], window: int
+) -> None:
+    rule = DeepConfOnline(window=window)
+    lowest = measure_named(rule.measure).of(said(confidences)).value
+    assert end_of(DeepConfOnline(window=window, threshold=lowest), confidences) is None
+
+
 def test_the_threshold_is_a_percentile_of_the_warm_up() -> None:
     lowest = [float(n) for n in range(1, 12)]
     assert DeepConfOnline.low().after(lowest).threshold == 10.0

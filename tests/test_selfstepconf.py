@@ -597,7 +597,7 @@ def naive_boundaries(reply: Reply, rule: Splitter) -> list[int]:
         elif isinstance(rule, DelimiterSplitter):
             over = rule.delimiter in step.lstrip()
         elif isinstance(rule, WindowSplitter):
-            over = length == rule.n_tokens
+            over = length >= rule.n_tokens and (bool(step.strip()) or not token)
         else:
             assert isinstance(rule, EntropySplitter)
             over = reply.entropies[i] > rule.threshold and length >= rule.min_tokens and bool(step.strip())

@@ -39,7 +39,7 @@ def naive_ends(tokens: list[str], rule: Splitter, entropies: list[float]) -> lis
         elif isinstance(rule, DelimiterSplitter):
             over = rule.delimiter in step.lstrip()
         elif isinstance(rule, WindowSplitter):
-            over = length == rule.n_tokens
+            over = length >= rule.n_tokens and (bool(step.strip()) or not token)
         else:
             assert isinstance(rule, EntropySplitter)
             over = entropies[i] > rule.threshold and length >= rule.min_tokens and bool(step.strip())
@@ -120,9 +120,15 @@ def test_a_window_is_so_many_tokens() -> None:
     assert ends(["a"] * 6, WindowSplitter(3)) == [3, 6]
 
 
-def test_a_window_counts_tokens_whatever_they_hold() -> None:
-    # A server sees parts of characters where a client sees nothing: only the number is the same for both.
-    assert ends(["\n"] * 4 + ["a"], WindowSplitter(2)) == [2, 4, 5]
+def test_a_window_of_white_space_goes_on_until_there_is_text() -> None:
+    assert ends(["\n"] * 4 + ["a"], WindowSplitter(2)) == [5]
+    assert ends(["a", "b", "\n", " ", "c", "d"], WindowSplitter(2)) == [2, 5, 6]
+    assert ends(["\n", "a", "b"], WindowSplitter(1)) == [2, 3]
+
+
+def test_a_window_of_parts_of_a_character_ends() -> None:
+    # A server sees the parts where a client sees nothing before the last one.
+    assert ends(["", "", "é", "a"], WindowSplitter(1)) == [1, 2, 3, 4]
 
 
 def test_white_space_behind_the_last_window_belongs_to_it() -> None:

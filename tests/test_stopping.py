@@ -164,6 +164,7 @@ def test_consensus_weighs_votes_by_confidence_where_all_have_one() -> None:
 def test_consensus_is_met_at_the_share_itself() -> None:
     assert Consensus().settled(ballot("a" * 19 + "b"), 12)
     assert not Consensus().settled(ballot("a" * 18 + "b"), 12)
+    assert Consensus(0.55).settled(ballot("a" * 55 + "b" * 45), 12)
 
 
 # beta

@@ -74,7 +74,7 @@ class DelimiterSplitter:
 
 @dataclass(frozen=True, slots=True)
 class WindowSplitter:
-    """A step is so many tokens, whatever they hold."""
+    """A step is so many tokens, and more as long as they are white space alone."""
 
     n_tokens: int
 
@@ -244,10 +244,11 @@ class _WindowStream:
 
     def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
         self._n_pending += 1
-        if self._n_pending == self._n_tokens:
+        self._started = self._started or _has_text(text)
+        # A token without text is a part of a character, and servers that watch take it for text.
+        if self._n_pending >= self._n_tokens and (self._started or not text):
             self._n_pending, self._started = 0, False
             return True
-        self._started = self._started or _has_text(text)
         return False
 
     def flush(self) -> bool:

@@ -90,7 +90,8 @@ class Consensus:
             weights = np.ones(len(weights))
         # Divided first, so that no sum overflows.
         votes = np.bincount(ballot.classes[answered], weights / weights.max())
-        return bool(votes.max() >= self.share * votes.sum())
+        # 0.55 * 100 is more than 55 in floats.
+        return bool(votes.max() >= self.share * votes.sum() * (1 - 1e-12))
 
 
 @dataclass(frozen=True, slots=True)

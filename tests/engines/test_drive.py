@@ -125,3 +125,21 @@ def test_steps_by_entropy_are_measured_as_they_were_judged() -> None:
     assert found.interventions.step_ends == (4, 6)
     ballot = ballot_of([found], extract=lambda text: text, split=controller.split)
     assert ballot.confidences[0] == pytest.approx(found.interventions.step_confidences[-1])
+
+
+def test_a_controller_judges_by_as_many_tokens_as_the_vote_however_many_are_recorded() -> None:
+    class Many(Letters):
+        pieces = tuple(chr(0x100 + n).encode() for n in range(40))
+
+    judged = []
+    for n_logprobs in (20, 40):
+        params = SamplingParams(temperature=0, n_logprobs=n_logprobs, max_tokens=9)
+        drive = Drive(0, params, Many(), TokenSampler(40, params), SelfStepConf(), lambda _: True)
+        values = np.full(40, -30.0, dtype=np.float32)
+        values[:20] = 0.0
+        drive.advance(values)
+        found = drive.trajectory()
+        assert found.interventions is not None
+        judged.append(found.interventions.step_confidences)
+        assert ballot_of([found], extract=str).confidences.tolist() == pytest.approx(judged[-1])
+    assert judged[0] == judged[1]

@@ -11,6 +11,7 @@ from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation import scoring
 from distrivote.evaluation.evaluate import evaluate
 from distrivote.evaluation.experiments.registry import EXPERIMENTS
+from distrivote.evaluation.experiments.separation import rank_accuracies
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.results import Report, Row, Table
 from evaluation.made_pools import few_surer_right, pool, pool_set, random_set, surest_wrong
@@ -187,3 +188,18 @@ def test_what_can_not_be_evaluated_is_said() -> None:
         evaluate([random_set(2)], ["main"], n_repeats=0)
     with pytest.raises(InputError, match="without trajectories"):
         evaluate([pool_set(pool("q", [], []))], ["main"])
+
+
+def test_sets_of_one_name_are_kept_apart() -> None:
+    report = evaluate([random_set(12, seed=n) for n in range(2)], ["trust"], n_repeats=4)
+    assert [source["name"] for source in report.sources] == ["random", "random (2)"]
+    whole = [row for row in tables(report)["differences"].rows if row["set"] == "all runs"]
+    assert whole
+    for row in whole:
+        assert row["to_sc"] == pytest.approx((float(row["won"] or 0) - float(row["lost"] or 0)) / 24)
+
+
+def test_of_equal_confidences_the_earlier_ones_are_the_surer() -> None:
+    accuracies = rank_accuracies(pool("q", [0] * 20 + [1] * 20, [5.0] * 40))
+    assert accuracies is not None
+    assert accuracies.tolist() == [0.0] * 10 + [1.0] * 10

@@ -185,3 +185,13 @@ def test_smallest_and_largest_floats_are_voted_on_like_any_others(method, confid
     tally = distrivote.vote(["b", "c", "a", "d"], confidences, method=method)
     twin = naive.vote(["b", "c", "a", "d"], confidences, method)
     assert (tally.answer, tally.rejected, tally.n_kept) == (twin.winner, twin.rejected, twin.n_kept)
+
+
+def test_a_pool_without_confidences_changes_nothing_for_its_huge_neighbour():
+    classes = [2, 1, 0, 2, 1, 0]
+    confidences = [5.1e307, 1.18e308, 1.04e308, 1.24e308, 1.2e308, 1.18e308]
+    alone = distrivote.vote_batch([classes], [confidences], ["auto"])
+    beside = distrivote.vote_batch([classes, [0]], [confidences, [np.nan]], ["auto"])
+    assert beside["auto"][0] == alone["auto"][0]
+    huge, usual = (distrivote.vote(["a", "a", "b"], [c, None, c], "auto") for c in (1e300, 1.0))
+    assert huge.scores == usual.scores

@@ -467,3 +467,10 @@ def test_missing_confidence_of_an_unanswered_trajectory_of_a_batch_is_no_error()
 def test_batch_of_the_wrong_shape_or_type_is_an_error(classes, confidences, message):
     with pytest.raises(InputError, match=message):
         distrivote.vote_batch(classes, confidences, methods=["wsc"])
+
+
+@pytest.mark.parametrize("rows", [lambda masked: masked, list])
+def test_masked_arrays_are_refused_in_a_sentence(rows):
+    classes = np.ma.array([[0, 1, 1]], mask=[[0, 1, 1]])
+    with pytest.raises(InputError, match="classes are masked: fill them"):
+        distrivote.vote_batch(rows(classes), np.ones((1, 3)), ["wsc"])

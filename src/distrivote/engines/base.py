@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.errors import InputError
 from distrivote.problem import Message
 from distrivote.selfstepconf import Controller
@@ -37,7 +38,7 @@ class SamplingParams:
     """Trajectory i draws from its own stream of random numbers, made from (seed, i)."""
 
     n_logprobs: int = 20
-    """How many of the most probable tokens are recorded at each position."""
+    """How many of the most probable tokens are recorded at each position; confidences use 20 at most."""
 
     thinking: bool | None = None
     """The chat template's switch for thinking models; None leaves it as the template has it."""
@@ -51,6 +52,11 @@ class SamplingParams:
         _require(self.seed >= 0, "seed", self.seed, "0 or more")
         _require(2 <= self.n_logprobs <= 1000, "n_logprobs", self.n_logprobs, "from 2 to 1000")
         _require(all(self.stop), "stop", self.stop, "strings that are not empty")
+
+    @property
+    def k(self) -> int:
+        """How many of them a token's confidence is made of, wherever it is used."""
+        return min(self.n_logprobs, DEFAULT_K)
 
 
 def _require(fits: bool, name: str, value: object, allowed: str) -> None:

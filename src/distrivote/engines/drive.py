@@ -105,7 +105,7 @@ class Drive:
     def _advanced(self, logits: Logits) -> Next | None:
         position = self._sampler.read(logits)
         top = position.top_logits[: self._params.n_logprobs] - position.log_total
-        confidence = float(-top.mean())
+        confidence = self._confidence(top)
         injected = bool(self._due)
         if injected:
             token = self._due.popleft()
@@ -126,6 +126,9 @@ class Drive:
         if action is not None:
             return self._apply(action, logits, position, top)
         return self._go_on(token)
+
+    def _confidence(self, top: npt.NDArray[np.float64]) -> float:
+        return float(-top[: self._params.k].mean())
 
     def _uniform(self) -> float:
         if self._n_drawn == _UNIFORMS:
@@ -184,7 +187,7 @@ class Drive:
         # What the model said here is known: the injected text begins at this very position.
         token = self._due.popleft()
         self._append(token, logits, position, top)
-        self._report(float(-top.mean()), position, injected=True)
+        self._report(self._confidence(top), position, injected=True)
         return self._go_on(token)
 
     def _go_on(self, token: int) -> Next | None:

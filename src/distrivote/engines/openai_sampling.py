@@ -234,7 +234,7 @@ class Sampler:
         controller = self.controller
         if not isinstance(controller, SelfStepConf):
             return trajectory
-        k = max(2, min(self.meeting.k, job.params.n_logprobs))
+        k = max(2, min(self.meeting.k, job.params.k))
         confidences = token_confidence(trajectory.top_logprobs, k).values.tolist()
         entropies = (
             token_entropy(trajectory.top_logprobs, k).values.tolist() if controller.uses_entropy else None
@@ -248,7 +248,10 @@ class Sampler:
         job = item.job
         dialect = self._dialect(server, job)
         reply = SteeredReply(
-            self.controller, job.params, dialect.n_logprobs, lambda text: auto(text) is not None
+            self.controller,
+            job.params,
+            min(dialect.n_logprobs, job.params.k),
+            lambda text: auto(text) is not None,
         )
         prefix = ""
         begun = time.monotonic()

@@ -34,13 +34,15 @@ from distrivote.splitting import EntropySplitter, WindowSplitter
 
 Slots = npt.NDArray[np.intp]
 
+_NO_WINDOW = np.iinfo(np.int64).max
+
 _SLOT = np.dtype(
     [
         # The rule's parameters.
         ("alpha", np.float64),
         ("delta", np.float64),
         ("table", np.intp),
-        ("window", np.int64),  # tokens per step, 0 if they do not decide
+        ("window", np.int64),  # tokens per step, _NO_WINDOW if they do not decide
         ("limit", np.float64),  # of the entropy, NaN if it does not decide
         ("n_least", np.int64),  # tokens of a step that the entropy may end
         ("k", np.int64),  # log-probabilities that a confidence is made of
@@ -218,7 +220,7 @@ class SteeredBatch:
         self._alpha[slot] = controller.alpha
         self._delta[slot] = controller.delta
         self._table[slot] = table_number(split)
-        self._window[slot] = split.n_tokens if isinstance(split, WindowSplitter) else 0
+        self._window[slot] = split.n_tokens if isinstance(split, WindowSplitter) else _NO_WINDOW
         entropy = split if isinstance(split, EntropySplitter) else None
         self._limit[slot] = math.nan if entropy is None else entropy.threshold
         self._n_least[slot] = 0 if entropy is None else entropy.min_tokens
@@ -268,7 +270,7 @@ class SteeredBatch:
         self._n_known[slots] += known
         state = self._transitions[self._table[slots], self._state[slots], tokens]
         n_pending = self._n_pending[slots] + 1
-        ended = (state == ENDED) | (n_pending == self._window[slots])
+        ended = (state == ENDED) | ((state == TEXT) & (n_pending >= self._window[slots]))
         if self._n_entropy:
             high = (self._entropy[slots] > self._limit[slots]) & ~self._forced[slots]
             ended |= high & (state == TEXT) & (n_pending >= self._n_least[slots])

@@ -39,7 +39,7 @@ def sample_after_warmup(
     n_first = min(controller.n_warmup, n)
     with closing(engine.sample(messages, n_first, params, controller, watch=seen)) as samples:
         for trajectory in samples:
-            lowest.append(measure.of(trajectory, k=params.n_logprobs).value)
+            lowest.append(measure.of(trajectory, k=params.k).value)
             yield trajectory
     if n_first == n:
         return

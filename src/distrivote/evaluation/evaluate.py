@@ -16,7 +16,7 @@ from distrivote.evaluation.draws import check_budget
 from distrivote.evaluation.estimates import LEVEL, N_RESAMPLES
 from distrivote.evaluation.experiments.base import Experiment, Setting
 from distrivote.evaluation.experiments.registry import experiments_named
-from distrivote.evaluation.pools import PoolSet
+from distrivote.evaluation.pools import PoolSet, distinct
 from distrivote.evaluation.published import CONTRADICTIONS, SOURCE, published
 from distrivote.evaluation.results import Report, Result, Row
 from distrivote.evaluation.scoring import Scores, has_confidence, score
@@ -54,7 +54,7 @@ def evaluate(
         clock: Gives seconds. With it, the time of each experiment and of each split is measured: these
             are the only numbers that differ from run to run.
     """
-    sets = tuple(pool_sets)
+    sets = distinct(pool_sets)
     wanted = experiments_named(experiments)
     _check(sets, n_repeats)
     chosen = min(BUDGET, *(each.smallest for each in sets)) if budget is None else budget

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
-from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace
+from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
 from distrivote.store.manifest import Manifest
 from distrivote.store.questions import QuestionCameBack, Questions, hold_questions, stream_questions
 from distrivote.store.run_parts import question_starts
@@ -91,18 +91,7 @@ def load_pool_sets(
         raise InputError(
             f"no right answers are known in {', '.join(paths)}: evaluate needs ground_truth or correct"
         )
-    return Loaded(_distinct(sets), tuple(notes))
-
-
-def _distinct(sets: Sequence[PoolSet]) -> tuple[PoolSet, ...]:
-    """Return the sets, each under a name of its own."""
-    seen: dict[str, int] = {}
-    distinct = []
-    for one in sets:
-        seen[one.name] = seen.get(one.name, 0) + 1
-        name = one.name if seen[one.name] == 1 else f"{one.name} ({seen[one.name]})"
-        distinct.append(dataclasses.replace(one, name=name))
-    return tuple(distinct)
+    return Loaded(distinct(sets), tuple(notes))
 
 
 # Runs

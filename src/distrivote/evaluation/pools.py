@@ -7,8 +7,8 @@ answer. Where they come from (a run, a simulation) is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -117,3 +117,13 @@ class PoolSet:
     def smallest(self) -> int:
         """The number of trajectories that every question has."""
         return min((pool.n_trajectories for pool in self.pools), default=0)
+
+
+def distinct(sets: Sequence[PoolSet]) -> tuple[PoolSet, ...]:
+    """Return the sets, each under a name of its own."""
+    seen: dict[str, int] = {}
+    found = []
+    for one in sets:
+        seen[one.name] = seen.get(one.name, 0) + 1
+        found.append(one if seen[one.name] == 1 else replace(one, name=f"{one.name} ({seen[one.name]})"))
+    return tuple(found)

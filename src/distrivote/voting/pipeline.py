@@ -56,7 +56,8 @@ class Electorate:
         if not lacking.any():
             return self
         confidences = np.where(lacking, 1.0, self.pools.confidences)
-        return Electorate(self.pools._replace(confidences=confidences))
+        exponents = np.where(lacking.ravel(), 0, self.pools.exponents)
+        return Electorate(self.pools._replace(confidences=confidences, exponents=exponents))
 
     @cached_property
     def evidence(self) -> Evidence:

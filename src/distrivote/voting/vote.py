@@ -196,13 +196,16 @@ def _lacking(classes: IntArray, confidences: FloatArray) -> BoolArray:
 
 def _flatten(values: object, what: str) -> tuple[npt.NDArray[np.generic], IntArray]:
     """Return the values one after the other and the offsets of the pools."""
-    if isinstance(values, np.ndarray) and values.ndim == 2:
+    if isinstance(values, np.ndarray) and values.ndim == 2 and not isinstance(values, np.ma.MaskedArray):
         n, m = values.shape
         return values.ravel(), np.arange(n + 1) * m
     try:
-        rows = [np.asarray(row) for row in values]  # type: ignore[attr-defined]
+        given = list(values)  # type: ignore[call-overload]
+        rows = [np.asarray(row) for row in given]
     except (TypeError, ValueError):
-        rows = [np.empty((0, 0))]
+        given = rows = [np.empty((0, 0))]
+    if isinstance(values, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in given):
+        raise InputError(f"the {what} are masked: fill them, classes with -1 and confidences with NaN")
     for index, row in enumerate(rows):
         if row.ndim != 1:
             raise InputError(

@@ -258,7 +258,8 @@ def rank_accuracies(pool: Pool) -> Floats | None:
     values, right = batch.confidence[batch.members], batch.correct[batch.members]
     if len(values) < N_RANKS:
         return None
-    parts = np.array_split(right[np.argsort(values, kind="stable")], N_RANKS)
+    # Of equal ones the earlier counts as surer, as in every vote.
+    parts = np.array_split(right[::-1][np.argsort(values[::-1], kind="stable")], N_RANKS)
     return np.array([part.mean() for part in parts])
 
 

@@ -68,8 +68,8 @@ def make_pools(answers: IntArray, confidences: FloatArray, n_answers: int) -> Po
         answers = np.where(answered, answers, 0)
         confidences = np.where(answered, confidences, 1.0)
     exponents = np.zeros(len(answers), dtype=np.int64)
-    if confidences.size and confidences.max() > _HUGE:
-        exponents[confidences.max(axis=1) > _HUGE] = 64
+    if confidences.size and np.fmax.reduce(confidences, axis=None) > _HUGE:
+        exponents[np.fmax.reduce(confidences, axis=1) > _HUGE] = 64
     exponents[_tiny_rows(confidences, answered)] = -256
     if exponents.any():
         scaled = np.ldexp(confidences, -exponents[:, None])

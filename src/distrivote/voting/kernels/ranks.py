@@ -6,6 +6,7 @@ so they are made once per size and shared.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -52,13 +53,15 @@ def _bests_of(m: int, n: int) -> FloatArray:
 @lru_cache(maxsize=1024)
 def candidate_sizes(n: int, q: float) -> tuple[int, ...]:
     """Return the different max(1, floor(q^j n)) for j = 0, 1, ..., largest first, down to 1."""
-    sizes, j = [n], 0
+    # As written: 0.7^2 is less than 0.49 in floats, which would lose one of a hundred.
+    ratio = Fraction(str(q))
+    sizes, above, below = [n], n, 1
     while sizes[-1] > 1:
         # Steps of less than one from here on, however many there are: they leave no size out.
         if (1.0 - q) * (sizes[-1] + 1) < 0.999:
             return (*sizes, *range(sizes[-1] - 1, 0, -1))
-        j += 1
-        size = max(1, int(q**j * n))
+        above, below = above * ratio.numerator, below * ratio.denominator
+        size = max(1, above // below)
         if size < sizes[-1]:
             sizes.append(size)
     return tuple(sizes)
