@@ -51,9 +51,9 @@ def test_every_method_has_one_and_it_does_not_depend_on_the_method(method):
 
 def test_features_by_hand():
     found = features(one([3, 1, 0], [0, 0, 0], [0, 0, 0]), Trust())[0]
-    odds = 3**1.25
-    assert found[0].tolist() == pytest.approx([math.log(odds), math.log(3.5 / 1.5)])
-    assert found[1].tolist() == pytest.approx([-math.log(odds), math.log(1.5 / 3.5)])
+    odds, unseen = 3**1.25, 0.5**1.25
+    assert found[0].tolist() == pytest.approx([math.log(odds / (1 + unseen)), math.log(3.5 / 1.5)])
+    assert found[1].tolist() == pytest.approx([-math.log(odds + unseen), math.log(1.5 / 3.5)])
 
 
 def test_more_votes_and_surer_ones_make_an_answer_more_probable():
@@ -105,12 +105,18 @@ def test_too_few_or_one_sided_questions_are_refused(right):
 
 
 def test_shipped_calibration_by_hand():
-    # Nobody is surer and both have a vote: q is 1/2, and what is left is the intercept.
+    # Nobody is surer and both have a vote, half a one is kept for answers that nobody gave.
     (even,) = Calibration().of(one([1, 1], [0, 0], [0, 0]), Trust())
-    assert even == pytest.approx([1 / (1 + math.exp(0.309))] * 2)
-    # All agree: q is 1, held at 1 - 1e-4.
+    assert even == pytest.approx([1 / (1 + math.exp(0.365 + 1.010 * math.log(1 + 0.5**1.25)))] * 2)
+    # All nine agree.
     (sole,) = Calibration().of(one([9, 0], [0, 0], [0, 0]), Trust())
-    assert sole == pytest.approx([1 / (1 + math.exp(0.309 - 0.788 * math.log(0.9999 / 0.0001))), 0])
+    assert sole == pytest.approx([1 / (1 + math.exp(0.365 - 1.010 * 1.25 * math.log(9 / 0.5))), 0])
+
+
+def test_the_fewer_agree_the_less_probable_their_answer_is():
+    found = [distrivote.vote(["12"] * n, [9.0] * n).probability for n in (1, 2, 4, 8, 16, 64, 256)]
+    assert found == sorted(found)
+    assert found[0] < 0.7 < found[1] < 0.9 < found[3] < 0.97 < found[4] < found[6]
 
 
 def test_probabilities_that_add_up_to_more_than_1_are_brought_down_to_it():
@@ -120,12 +126,9 @@ def test_probabilities_that_add_up_to_more_than_1_are_brought_down_to_it():
     # 1 / (1 + exp(-1)) each, 1.46 together.
     found = Calibration(intercept=1.0, evidence=1.0).of(one([2, 2], [0, 0], [0, 0]), Trust())
     assert found[0] == pytest.approx([0.5, 0.5])
-    # 0.38 each are left as they are.
-    found = Calibration(intercept=-0.5, evidence=1.0).of(one([2, 2], [0, 0], [0, 0]), Trust())
-    assert found[0] == pytest.approx([1 / (1 + math.exp(0.5))] * 2)
-    # 1/2 and 1/2 as well.
+    # 0.46 each are left as they are: half a vote belongs to an answer that nobody gave.
     found = Calibration(intercept=0.0, evidence=1.0).of(one([2, 2], [0, 0], [0, 0]), Trust())
-    assert found[0] == pytest.approx([0.5, 0.5])
+    assert found[0] == pytest.approx([1 / (2 + 0.25**1.25)] * 2)
 
 
 def test_shipped_calibration_covers_8_to_256_answers():

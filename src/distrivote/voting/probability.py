@@ -2,9 +2,10 @@
 
     p(answer) = logistic(intercept + evidence * logit(q) + share * logit(share of votes))
 
-q is the posterior of the answer among those given, from the votes and the confidences (see `trust`). Both
-weights are at least 0: more votes or surer trajectories never make an answer less probable. What is left
-to 1 belongs to answers that nobody gave.
+q is the posterior of the answer, from the votes and the confidences (see `trust`), among those given and one
+that nobody gave, which has half a vote: few who agree are no proof. Both weights are at least 0: more votes
+or surer trajectories never make an answer less probable. What is left to 1 belongs to answers that nobody
+gave.
 
 The calibration that ships was fitted on simulated pools of 400 made-up models that differ in everything,
 multiple choice among them, and on two small real ones; `fit` makes another from labelled questions.
@@ -19,10 +20,13 @@ import numpy as np
 from distrivote.errors import InputError
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray
-from distrivote.voting.trust import Trust
+from distrivote.voting.trust import VOTES, Trust
 
 _EDGE = 1e-4
 """Posteriors are held this far from 0 and 1: no pool of answers says more."""
+
+_UNSEEN = 0.5
+"""Votes for an answer that nobody gave."""
 
 _RIDGE = 1e-3
 """Keeps weights finite where right and wrong questions are told apart perfectly."""
@@ -35,8 +39,8 @@ MIN_QUESTIONS = 20
 class Calibration:
     """The parameters of the model, and what it was fitted on."""
 
-    intercept: float = -0.309
-    evidence: float = 0.788
+    intercept: float = -0.365
+    evidence: float = 1.010
     share: float = 0.0
     fewest: int = 8
     most: int = 256
@@ -71,9 +75,10 @@ def features(evidence: Evidence, trust: Trust) -> FloatArray:
     """(n_pools, n_answers, 2) logit(q) and logit(share of votes), the latter with half a vote added."""
     odds = trust.log_odds(evidence)
     given = evidence.counts > 0
-    best = np.where(given, odds, -np.inf).max(axis=1, keepdims=True, initial=-1e300)
+    unseen = VOTES * np.log(_UNSEEN)
+    best = np.where(given, odds, -np.inf).max(axis=1, keepdims=True, initial=unseen)
     posterior = np.exp(np.where(given, odds - best, -np.inf))
-    posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
+    posterior /= posterior.sum(axis=1, keepdims=True) + np.exp(unseen - best)
     share = (evidence.counts + 0.5) / (evidence.counts.sum(axis=1, keepdims=True) + 1.0)
     held = np.clip(posterior, _EDGE, 1 - _EDGE)
     return np.stack([np.log(held / (1 - held)), np.log(share / (1 - share))], axis=-1)
