@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from browser.scripted_votes import HOSTILE, Json, final, made, tally, trajectories
 
@@ -163,7 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
         if address.path.startswith("/api/"):
             if not self._has_key():
                 return
-            known = SETTINGS if address.path == "/api/settings" else run_json(address.path, "dis-gmm")
+            [method] = parse_qs(address.query).get("method", ["dis-gmm"])
+            known = SETTINGS if address.path == "/api/settings" else run_json(address.path, method)
             return self._json(known or _error("there is no such question"), 404 if known is None else 200)
         name = "index.html" if address.path == "/" else address.path.removeprefix("/")
         file = files("distrivote.server") / "static" / name

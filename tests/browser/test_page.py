@@ -105,6 +105,23 @@ def test_the_axes_stay_while_trajectories_come(page: Page) -> None:
     assert all(0 <= place <= 1 for place in places)
 
 
+def test_a_range_takes_more_values_than_a_call_takes_arguments(page: Page) -> None:
+    script = """async () => {
+      const { Range } = await import("/numbers.js");
+      const range = new Range();
+      range.take(Array.from({ length: 300_000 }, (_, i) => 5 + (i % 11)));
+      return [range.low, range.high];
+    }"""
+    assert page.evaluate(script) == [4, 16]
+
+
+def test_times_are_rounded_before_they_are_split(page: Page) -> None:
+    cases = {89.94: "89.9 s", 89.96: "1 min 30 s", 119.7: "2 min 0 s", 150.2: "2 min 30 s"}
+    for time, expected in cases.items():
+        written = page.evaluate("async (s) => (await import('/numbers.js')).seconds(s)", time)
+        assert written == expected, time
+
+
 def test_stop_ends_the_sampling_and_keeps_what_came(page: Page, script: Script) -> None:
     script.pause = 0.05
     ask(page, QUESTION, until=".rows li:nth-child(3)")
@@ -131,6 +148,55 @@ def test_a_trajectory_is_read_with_the_keyboard_alone(page: Page) -> None:
     page.keyboard.press("Escape")
     assert not page.locator(".reader").is_visible()
     assert page.evaluate("document.activeElement.closest('li').dataset.index") == "30"
+
+
+def test_the_keyboard_stays_with_the_reader_at_the_last_row(page: Page) -> None:
+    ask(page, QUESTION)
+    page.locator(".rows button").nth(-2).click()
+    page.focus("[aria-label='The row below']")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#reader-title").startswith("Trajectory 1 ")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text("#reader-title").startswith("Trajectory 2 ")
+
+
+ROWS = """async (pool) => {
+  const [{ Rows }, { Vote }] = await Promise.all([import("/rows.js"), import("/vote.js")]);
+  const [rows, vote] = [new Rows(() => {}, "surest"), new Vote()];
+  document.body.append(rows.element);
+  pool.slice(0, 4).forEach((each) => vote.add(each));
+  rows.update(vote);
+  const indices = () => rows.inOrder().map(({ index }) => index);
+"""
+
+
+def test_a_focused_row_keeps_the_focus_while_others_come(page: Page) -> None:
+    script = f"""{ROWS}
+      const held = rows.list.querySelectorAll("button")[1];
+      held.focus();
+      let nLost = 0;
+      held.addEventListener("blur", () => (nLost += 1));
+      for (const each of pool.slice(4)) {{
+        vote.add(each);
+        rows.update(vote);
+      }}
+      return [nLost, document.activeElement === held, indices()];
+    }}"""
+    pool = trajectories(24)
+    surest = [each["index"] for each in sorted(pool, key=lambda each: -each["confidence"])]
+    assert page.evaluate(script, pool) == [0, True, surest]
+
+
+def test_an_order_can_be_chosen_before_the_newest_row_is_drawn(page: Page) -> None:
+    script = f"""{ROWS}
+      vote.add(pool[4]);
+      rows.order.value = "number";
+      rows.order.dispatchEvent(new Event("change"));
+      const before = indices();
+      rows.update(vote);
+      return [before, indices()];
+    }}"""
+    assert page.evaluate(script, trajectories(5)) == [[0, 1, 2, 3], [0, 1, 2, 3, 4]]
 
 
 def test_reflections_and_thresholds_are_marked(page: Page) -> None:
@@ -161,6 +227,24 @@ def test_a_megabyte_is_shown_whole(page: Page) -> None:
     page.wait_for_selector(".reader .piece")
     shown = page.evaluate("[...document.querySelectorAll('.piece')].map((each) => each.textContent).join('')")
     assert shown.rstrip() == MEGABYTE.rstrip()
+
+
+def test_only_changes_of_state_are_announced(page: Page) -> None:
+    page.evaluate(
+        """() => {
+          window.said = [];
+          const keep = (records) => said.push(...records.flatMap(({ addedNodes }) => [...addedNodes]));
+          for (const status of document.querySelectorAll("#ask-view [role=status]"))
+            new MutationObserver(keep).observe(status, { childList: true });
+        }"""
+    )
+    ask(page, QUESTION)
+    assert page.evaluate("said.map((each) => each.textContent)") == [
+        "Sending the question…",
+        "Waiting: one question is before yours",
+        "Sampling",
+        "Done: 32 trajectories in 4.8 s",
+    ]
 
 
 def test_what_goes_wrong_is_said(page: Page) -> None:
@@ -244,6 +328,28 @@ def test_nothing_sticks_out_on_a_phone(page: Page) -> None:
     assert fits()
 
 
+@pytest.mark.parametrize(
+    ("watched", "top"),
+    [
+        ({"viewport": {"width": 1280, "height": 900}}, None),
+        ({"viewport": {"width": 1280, "height": 1600}}, 16),
+    ],
+    indirect=["watched"],
+    ids=["higher than the window", "lower than the window"],
+)
+def test_the_whole_story_can_be_seen_beside_many_rows(page: Page, top: int | None) -> None:
+    page.fill("#budget", "128")
+    ask(page, QUESTION)
+    box = "document.querySelector('.story').getBoundingClientRect()"
+    page.evaluate(f"scrollTo(0, {box}.bottom - innerHeight + 16)")
+    for further in (0, 2000):
+        page.evaluate("further => scrollBy(0, further)", further)
+        words = page.evaluate("document.querySelector('.words').getBoundingClientRect().toJSON()")
+        assert 0 <= words["top"] <= words["bottom"] <= page.evaluate("innerHeight")
+    if top is not None:
+        assert page.evaluate(f"{box}.top") == top
+
+
 def test_every_control_has_a_name(page: Page) -> None:
     ask(page, QUESTION)
     nameless = page.evaluate(
@@ -288,7 +394,7 @@ def test_mathematics_is_drawn(drawn: Callable[[str], str]) -> None:
         assert drawn(source).startswith(expected), source
 
 
-def test_amounts_of_money_are_no_mathematics(page: Page) -> None:
+def test_amounts_of_money_and_words_are_no_mathematics(page: Page) -> None:
     script = """async (text) => {
       const { prose } = await import("/prose.js");
       return prose(text).filter((node) => node.nodeName === "math")
@@ -300,11 +406,69 @@ def test_amounts_of_money_are_no_mathematics(page: Page) -> None:
         r"thus \boxed{\frac{1}{2}} holds": [r"\boxed{\frac{1}{2}}"],
         r"\[ x^2 \] and \( y \) and $$z$$": [" x^2 ", " y ", "z"],
         r"broken \boxed{1 and \frac{2": [],
+        r"so \boxed{user_name of the account}": [],
+        r"so \boxed{\text{no solution}}": [r"\boxed{\text{no solution}}"],
         "$" * 1000: [],
         "\\": [],
     }
     for text, expected in cases.items():
         assert page.evaluate(script, text) == expected, text
+
+
+def test_answers_in_words_are_no_mathematics(page: Page) -> None:
+    script = """async (answer) => {
+      const { answerSpan } = await import("/prose.js");
+      const [node, ...rest] = answerSpan(answer).childNodes;
+      return rest.length === 0 && node.nodeName === "math";
+    }"""
+    formulas = [
+        r"\frac{abc}{4R}", "x_{max}", "v_{initial}", "ab^2", "2ab_1", "4xyz^3", "a_nb_n", "H_2O", "CaCO_3",
+        r"\text{no solution}", r"x = 2 \text{ or } y_1", "10 cm^2", r"\operatorname{rank} A", r"\angle ABCD",
+        r"\begin{array}{cccc} 1 & 2 & 3 & 4 \end{array}", r"2ab \pi cd",
+        r"\alpha \beta", r"3 \times 10^8 m s^{-1}",
+    ]  # fmt: skip
+    words = [
+        "user_name of the account", "the file read_me.txt", "USER_NAME", "my_id", "a^b is not c",
+        "x^2 if x > 0", "x_1 or x_2", "2^n mod 7", r"\frac{1}{2} hour", "المساحة r^2", "units^2",
+    ]  # fmt: skip
+    assert [text for text in formulas if not page.evaluate(script, text)] == []
+    assert [text for text in words if page.evaluate(script, text)] == []
+
+
+def test_formulas_among_words_are_drawn(page: Page) -> None:
+    script = """async (answer) => {
+      const { answerSpan } = await import("/prose.js");
+      return [...answerSpan(answer).childNodes].map((node) => node.nodeName + node.textContent);
+    }"""
+    assert page.evaluate(script, r"about \frac{1}{2} hour") == ["#textabout ", "math12", "#text hour"]
+
+
+def test_a_rejected_formula_is_struck_through(page: Page) -> None:
+    script = """async (rejected) => {
+      const { answerSpan } = await import("/prose.js");
+      const span = answerSpan("x^2", { rejected });
+      document.body.append(span);
+      return getComputedStyle(span.firstChild).backgroundImage === "none";
+    }"""
+    assert page.evaluate(script, False)
+    assert not page.evaluate(script, True)
+
+
+def test_the_last_step_is_named_whole(page: Page) -> None:
+    script = """async (nSteps) => {
+      const [{ stepChart }, { Range }] = await Promise.all([import("/sparkline.js"), import("/numbers.js")]);
+      const steps = Array.from({ length: nSteps }, (_, i) => 8 + (i % 5));
+      const range = new Range();
+      range.take(steps);
+      const trajectory = { step_confidences: steps, thresholds: [], reflections: [] };
+      const chart = stepChart(trajectory, range, 300, () => {});
+      document.body.append(chart);
+      const last = [...chart.querySelectorAll("text")].at(-1);
+      const { x, width } = last.getBBox();
+      return [last.textContent, x + width <= 300];
+    }"""
+    for n_steps in (1, 2, 10, 400):
+        assert page.evaluate(script, n_steps) == [f"step {n_steps}", True]
 
 
 def test_events_are_the_same_for_every_chunking(page: Page) -> None:

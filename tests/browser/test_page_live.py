@@ -179,6 +179,74 @@ def test_model_output_stays_text_through_the_real_server(watched: Watched) -> No
         assert page.locator("main script, dialog script, img").count() == 0
 
 
+def test_a_withheld_answer_is_not_presented_as_the_answer(watched: Watched, engine: Unhurried) -> None:
+    from distrivote.server.settings import Settings
+
+    page = watched.page
+    with serving(engine, Settings(min_probability=1.0)) as url:
+        page.goto(url)
+        ask(page)
+        assert page.inner_text(".card .eyebrow") == "Withheld"
+        assert page.text_content(".card .answer") == "withheld: 12"
+        weight = "getComputedStyle(document.querySelector('.card .answer-text')).fontWeight"
+        assert page.evaluate(weight) == "400"
+        assert "Withheld: the probability" in page.inner_text(".card .note")
+        assert page.locator(".chosen").count() == 0
+
+
+def test_without_a_cut_nothing_is_called_likely(page: Page) -> None:
+    page.select_option("#method", "sc")
+    ask(page)
+    n_answered = sum(each["answer"] is not None for each in trajectories(32))
+    assert page.inner_text(".sides") == f"answers {n_answered}"
+    assert page.locator(".rows li[data-fate=counted]").count() == n_answered
+    page.locator(".rows li[data-fate=counted] button").first.click()
+    assert " · counted · " in page.inner_text(".reader-inner > .quiet")
+    assert "likely" not in page.inner_text(".trajectories") + page.inner_text(".reader")
+    page.keyboard.press("Escape")
+    page.select_option("#method", "dis-gmm")
+    ask(page)
+    assert "likely right" in page.inner_text(".sides")
+    assert "likely right" in page.inner_text(".trajectories .legend")
+
+
+@pytest.mark.parametrize(
+    "watched", [{"viewport": {"width": 360, "height": 740}}], indirect=True, ids=["phone"]
+)
+@pytest.mark.parametrize("n_terms", [8, 14])
+def test_a_long_formula_stays_inside_its_box(watched: Watched, n_terms: int) -> None:
+    from distrivote.server.settings import Settings
+
+    answer = " + ".join(f"{n}x^{{{n}}}" for n in range(n_terms, 0, -1))
+    text = f"So $${answer}$$ and \\boxed{{{answer}}}"
+    page = watched.page
+    with serving(ReplayEngine([plain(text)] * 4), Settings(budget=4)) as url:
+        page.goto(url)
+        ask(page)
+        assert page.locator(".card math").count() > 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('.votes tbody th')).overflow") == "hidden"
+        )
+        page.locator(".rows button").first.click()
+        assert page.evaluate("document.querySelector('.reader-inner').scrollWidth") <= 360
+
+
+def test_text_from_right_to_left_is_laid_out_so(watched: Watched) -> None:
+    from distrivote.server.settings import Settings
+
+    page = watched.page
+    text = "توم لديه 5 تفاحات (من السوق). \\boxed{12 تفاحة}"
+    direction = "all => all.map((each) => getComputedStyle(each).direction)"
+    with serving(ReplayEngine([plain(text)] * 4), Settings(budget=4)) as url:
+        page.goto(url)
+        ask(page)
+        page.fill("#question", "كم تفاحة لديه؟")
+        page.locator(".rows button").first.click()
+        for place in ("#question", ".answer", ".given", ".votes .answer-text", ".step-text"):
+            assert set(page.locator(place).evaluate_all(direction)) == {"rtl"}, place
+
+
 def test_a_stored_run_is_looked_at(page: Page) -> None:
     page.click("#to-run")
     page.wait_for_selector("#run-rows tr")

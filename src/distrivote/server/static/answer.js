@@ -41,10 +41,10 @@ export class AnswerCard {
     const { tally } = vote;
     this.element.dataset.state = vote.state;
     say(this.label, label(vote));
-    const shown = `${vote.state === "failed"} ${tally?.answer ?? ""}`;
+    const shown = `${vote.state === "failed"} ${vote.withheld} ${tally?.answer ?? ""}`;
     if (this.vote !== vote || this.shown !== shown) {
       this.shown = shown;
-      this.answer.replaceChildren(tally?.answer == null ? waiting(vote) : answerSpan(tally.answer, { most: 120 }));
+      this.answer.replaceChildren(answer(vote));
       this.answer.classList.toggle("long", String(tally?.answer ?? "").length > 28);
     }
     this.vote = vote;
@@ -63,13 +63,15 @@ export class AnswerCard {
 function label(vote) {
   if (vote.state === "failed") return vote.tally?.answer == null ? "No answer" : "The vote when it failed";
   if (vote.state === "stopped") return vote.tally?.answer == null ? "Stopped" : "Stopped: the vote so far";
+  if (vote.withheld) return "Withheld";
   if (vote.state === "finished") return "The answer";
   return "Leading so far";
 }
 
-function waiting(vote) {
-  const words = vote.running ? "…" : "none";
-  return el("span", { class: "quiet" }, words);
+function answer(vote) {
+  if (vote.tally?.answer == null) return el("span", { class: "quiet" }, vote.running ? "…" : "none");
+  const span = answerSpan(vote.tally.answer, { most: 120 });
+  return vote.withheld ? el("span", { class: "quiet" }, el("span", { class: "sr" }, "withheld: "), span) : span;
 }
 
 function verdict(vote) {

@@ -45,7 +45,7 @@ async function start() {
   document.body.append(reader.element);
   const settings = await settingsOf();
   new AskView(settings, (vote, trajectory, all) => reader.open(vote, trajectory, all), unlock);
-  const run = settings.has_run ? new RunView(settings, reader) : null;
+  const run = settings.has_run ? new RunView(settings, reader, unlock) : null;
   $("views").hidden = run === null;
 
   const route = () => {

@@ -159,6 +159,8 @@ export class AskView {
     $("progress-bar").style.width = `${100 * Math.min(1, vote.state === "finished" ? 1 : done)}%`;
     $("progress").dataset.state = vote.state;
     say($("progress-words"), status(vote));
+    // The numbers change many times a second: only the state is announced.
+    say($("progress-state"), vote.state === "running" ? "Sampling" : status(vote));
     document.title = vote.running ? `${vote.trajectories.length}/${vote.budget} · distrivote` : "distrivote";
   }
 }

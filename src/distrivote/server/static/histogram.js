@@ -17,6 +17,7 @@ export class Histogram {
   constructor() {
     this.wrong = el("b", {}, "0");
     this.right = el("b", {}, "0");
+    this.rightWords = el("span");
     this.none = el("span", { class: "quiet" });
     this.drawing = svg("svg", { class: "histogram", role: "img" });
     this.place = el("div", { class: "plot" }, this.drawing);
@@ -24,7 +25,7 @@ export class Histogram {
       "p",
       { class: "sides" },
       el("span", {}, el("i", { class: "swatch aside" }), "likely wrong ", this.wrong),
-      el("span", {}, el("i", { class: "swatch kept" }), "likely right ", this.right),
+      el("span", {}, el("i", { class: "swatch kept" }), this.rightWords, " ", this.right),
     );
     this.element = el(
       "section",
@@ -66,7 +67,8 @@ export class Histogram {
     } else this.#drawBars();
     this.glide.to(this.#fit());
     const split = tally?.first_split;
-    this.sides.classList.toggle("unsplit", !known(split?.cut));
+    this.element.classList.toggle("unsplit", vote.cut === null);
+    say(this.rightWords, vote.cut === null ? "answers" : "likely right");
     say(this.wrong, count(split?.n_negative ?? 0));
     say(this.right, count(split?.n_positive ?? tally?.n_answered ?? 0));
     say(this.none, tally?.n_unanswered ? `${count(tally.n_unanswered)} without an answer` : "");

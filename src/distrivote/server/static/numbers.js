@@ -10,7 +10,12 @@ export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 export const percent = (share) => (known(share) ? `${Math.round(100 * share)}%` : "–");
 
-export const seconds = (s) => (s < 90 ? `${s.toFixed(1)} s` : `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`);
+export function seconds(s) {
+  const tenths = Math.round(10 * s);
+  if (tenths < 900) return `${(tenths / 10).toFixed(1)} s`;
+  const whole = Math.round(s);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
 
 /** Long answers in one line, with an ellipsis. */
 export function shortened(text, most = 48) {
@@ -42,7 +47,9 @@ export class Range {
   take(values) {
     const usable = values.filter(known);
     if (!usable.length) return false;
-    const [least, most] = [Math.min(...usable), Math.max(...usable)];
+    // The steps of a large run are more values than a call takes arguments.
+    const least = usable.reduce((a, b) => Math.min(a, b));
+    const most = usable.reduce((a, b) => Math.max(a, b));
     if (!this.empty && least >= this.low && most <= this.high) return false;
     const low = this.empty ? least : Math.min(least, this.low);
     const high = this.empty ? most : Math.max(most, this.high);

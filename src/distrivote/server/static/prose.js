@@ -10,6 +10,13 @@ const LONGEST_DRAWN = 20_000;
 const FORMULA =
   /\$\$([^$]+)\$\$|\\\[([^]+?)\\\]|\\\(([^]+?)\\\)|\$(?!\s)((?:[^$\n\\]|\\.)+?)(?<!\s)\$(?!\d)|(?=\\(?:boxed|[dt]?frac|sqrt|text)\s*\{)/g;
 
+// In an answer: commands, with their arguments where those are words or names, and names below or above a letter.
+const SPELLED =
+  /\\(?:text\w*|mathrm|mbox|operatorname\*?|begin|end)\s*(?:\{[^{}]*\})+|[_^]\{[^{}]*\}|\\(?:[a-zA-Z]+|[^])/g;
+
+// What no formula has: letters as in a word (abc is a product, CaCO a compound), words with spaces between, a_name.
+const WORDS = /\p{L}[\p{Ll}\p{Lo}]{3}|\p{L}{2}\s+\p{L}|\p{L}\s+\p{L}{2}|\p{L}{2}_\p{L}{2}/u;
+
 /** The nodes of a text. */
 export function prose(text) {
   if (text.length > LONGEST_DRAWN || !/[$\\]/.test(text)) return [document.createTextNode(text)];
@@ -31,7 +38,7 @@ export function prose(text) {
   return nodes;
 }
 
-/** A command that stands in the text without dollar signs, with its arguments in braces. */
+/** A command that stands in the text without dollar signs, with its arguments in braces; null for words in a box. */
 function bareCommand(text, start) {
   let at = text.indexOf("{", start);
   while (text[at] === "{") {
@@ -46,13 +53,18 @@ function bareCommand(text, start) {
     if (open !== 0 || end >= most) return null;
     at = end + 1;
   }
-  return text.slice(start, at);
+  const command = text.slice(start, at);
+  return command.startsWith("\\boxed") && hasWords(command) ? null : command;
 }
+
+const hasWords = (text) => WORDS.test(text.replace(SPELLED, "\\"));
+
+const isFormula = (text) => /\\[a-zA-Z]|[\^_]/.test(text) && !text.includes("$") && !hasWords(text);
 
 /** An answer, drawn as mathematics where it is some; short enough for one line. */
 export function answerNodes(answer, most = 48) {
   const text = String(answer);
-  if (text.length <= 4 * most && /\\[a-zA-Z]|[\^_]/.test(text) && !/[$]/.test(text)) {
+  if (text.length <= 4 * most && isFormula(text)) {
     const math = formula(text);
     if (math !== null) {
       math.setAttribute("displaystyle", "true");
@@ -60,7 +72,7 @@ export function answerNodes(answer, most = 48) {
     }
   }
   if (text.length <= 4 * most && /^\$[^$]+\$$/.test(text)) return prose(text);
-  return [document.createTextNode(shortened(text, most))];
+  return prose(shortened(text, most));
 }
 
 /** An answer in a span that can be struck through. */
@@ -69,7 +81,7 @@ export function answerSpan(answer, { rejected = false, most = 48 } = {}) {
   const tag = rejected ? "s" : "span";
   return el(
     tag,
-    { class: "answer-text", title: String(answer).length > most ? String(answer).slice(0, 2000) : null },
+    { class: "answer-text", dir: "auto", title: String(answer).length > most ? String(answer).slice(0, 2000) : null },
     ...answerNodes(answer, most),
   );
 }

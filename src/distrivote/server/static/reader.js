@@ -75,6 +75,8 @@ export class Reader {
     const at = neighbours.indexOf(trajectory);
     this.before.disabled = at <= 0;
     this.after.disabled = at < 0 || at >= neighbours.length - 1;
+    // A disabled button hears no keys.
+    if (document.activeElement.disabled) this.title.focus();
     this.title.replaceChildren(
       `Trajectory ${trajectory.index + 1} `,
       el("span", { class: "quiet" }, "answers "),
@@ -149,19 +151,12 @@ export class Reader {
     const marks = trajectory.reflections.filter(({ text_start: start }) => known(start));
     if (!text) return this.text.replaceChildren(el("p", { class: "quiet" }, "The reply is empty."));
     if (!ends.length)
-      return this.text.replaceChildren(
-        el("div", { class: "step whole" }, el("div", { class: "step-text" }, ...pieces(text, 0, marks))),
-      );
+      return this.text.replaceChildren(el("div", { class: "step whole" }, stepText(text, 0, marks)));
     const steps = ends.map((end, i) => this.#step(trajectory, i, ends[i - 1] ?? 0, end, marks));
     const last = ends.at(-1);
     if (last < text.length)
       steps.push(
-        el(
-          "div",
-          { class: "step" },
-          el("span", { class: "chip none" }, "–"),
-          el("div", { class: "step-text" }, ...pieces(text.slice(last), last, marks)),
-        ),
+        el("div", { class: "step" }, el("span", { class: "chip none" }, "–"), stepText(text.slice(last), last, marks)),
       );
     this.text.replaceChildren(...steps);
   }
@@ -173,12 +168,7 @@ export class Reader {
     const chip = el("span", { class: "chip" }, range.write(confidence));
     chip.title = `step ${i + 1}: confidence ${range.write(confidence)}${known(threshold) ? `, threshold ${range.write(threshold)}` : ""}`;
     const text = trajectory.text.slice(from, to);
-    const step = el(
-      "div",
-      { class: "step", id: `step-${i}` },
-      chip,
-      el("div", { class: "step-text" }, ...pieces(text.replace(/\s+$/, ""), from, marks)),
-    );
+    const step = el("div", { class: "step", id: `step-${i}` }, chip, stepText(text.trimEnd(), from, marks));
     if (known(confidence)) {
       const { colour, ink } = viridis(range.place(confidence));
       chip.style.background = colour;
@@ -208,8 +198,8 @@ export class Reader {
   }
 }
 
-/** The nodes of a part of the text that begins at `from`, its reflections marked. */
-function pieces(text, from, marks) {
+/** A part of the text that begins at `from`, its reflections marked. */
+function stepText(text, from, marks) {
   const nodes = [];
   let at = 0;
   for (const { text_start: start, text_end: end } of marks) {
@@ -218,7 +208,7 @@ function pieces(text, from, marks) {
     nodes.push(
       el(
         "mark",
-        { class: "reflected", title: "put in by SelfStepConf" },
+        { class: "reflected", dir: "auto", title: "put in by SelfStepConf" },
         el("span", { class: "sr" }, "reflection: "),
         text.slice(start - from, end - from),
       ),
@@ -226,7 +216,7 @@ function pieces(text, from, marks) {
     at = end - from;
   }
   nodes.push(...plain(text.slice(at)));
-  return nodes;
+  return el("div", { class: "step-text", dir: "auto" }, ...nodes);
 }
 
 function plain(text) {
@@ -235,7 +225,7 @@ function plain(text) {
   for (let at = 0; at < text.length;) {
     // A character of two units stays whole.
     const end = at + PIECE + (/[\ud800-\udbff]/.test(text[at + PIECE - 1] ?? "") ? 1 : 0);
-    parts.push(el("span", { class: "piece" }, text.slice(at, end)));
+    parts.push(el("span", { class: "piece", dir: "auto" }, text.slice(at, end)));
     at = end;
   }
   return [el("p", { class: "quiet" }, `${count(text.length)} characters`), ...parts];

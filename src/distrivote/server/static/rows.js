@@ -34,6 +34,10 @@ export class Rows {
     this.order.value = order;
     this.axis = el("span", { class: "axis-ends" });
     this.vacant = el("p", { class: "vacancy" });
+    this.sides = [
+      el("span", {}, el("i", { class: "dot kept" }), "likely right"),
+      el("span", {}, el("i", { class: "dot aside" }), "likely wrong"),
+    ];
     this.element = el(
       "section",
       { class: "panel trajectories", "aria-label": "Trajectories" },
@@ -55,8 +59,7 @@ export class Rows {
       el(
         "p",
         { class: "legend" },
-        el("span", {}, el("i", { class: "dot kept" }), "likely right"),
-        el("span", {}, el("i", { class: "dot aside" }), "likely wrong"),
+        ...this.sides,
         el("span", {}, el("i", { class: "dash" }), "threshold"),
         el("span", {}, el("i", { class: "diamond" }), "reflection "),
         help(
@@ -94,7 +97,7 @@ export class Rows {
       this.rows.set(trajectory.index, row);
       row.draw(vote);
       if (!first && vote.running && moves()) row.element.classList.add("fresh");
-      this.list.prepend(row.element);
+      this.list.append(row.element);
     }
     const grew = this.nSeen !== vote.trajectories.length;
     this.nSeen = vote.trajectories.length;
@@ -106,11 +109,11 @@ export class Rows {
       );
     }
     for (const row of this.rows.values()) row.mark(vote);
-    const cut = vote.tally?.first_split?.cut;
-    this.list.classList.toggle("uncut", !known(cut) || range.empty);
-    if (known(cut) && !range.empty) this.list.style.setProperty("--cut", `${(100 * range.place(cut)).toFixed(2)}%`);
-    if (grew && this.order.value !== "newest") this.#arrange();
-    if (grew) this.#reachable();
+    const { cut } = vote;
+    for (const side of this.sides) side.hidden = vote.tally !== null && cut === null;
+    this.list.classList.toggle("uncut", cut === null || range.empty);
+    if (cut !== null && !range.empty) this.list.style.setProperty("--cut", `${(100 * range.place(cut)).toFixed(2)}%`);
+    if (grew) this.#arrange();
     say(
       this.number,
       vote.budget !== null && vote.running ? `${count(this.nSeen)} of ${count(vote.budget)}` : count(this.nSeen),
@@ -127,9 +130,12 @@ export class Rows {
 
   #arrange() {
     const compare = ORDERS[this.order.value][1];
-    const newest = [...this.vote.trajectories].reverse();
-    const ordered = compare === null ? newest : newest.sort(compare);
-    this.list.append(...ordered.map(({ index }) => this.rows.get(index).element));
+    const newest = [...this.rows.values()].reverse();
+    const ordered = compare === null ? newest : newest.sort((a, b) => compare(a.trajectory, b.trajectory));
+    // Only what is out of place moves: a row that is taken out and put back loses the focus.
+    ordered.forEach(({ element }, place) => {
+      if (this.list.children[place] !== element) this.list.insertBefore(element, this.list.children[place]);
+    });
     this.#reachable();
   }
 
@@ -197,10 +203,7 @@ class Row {
   /** What depends on the vote. */
   mark(vote) {
     const fate = vote.fate(this.trajectory);
-    const chosen =
-      vote.tally !== null &&
-      vote.placed.get(this.trajectory.index)?.answer === vote.tally.answer &&
-      vote.tally.answer !== null;
+    const chosen = vote.answer !== null && vote.placed.get(this.trajectory.index)?.answer === vote.answer;
     const key = `${fate} ${chosen}`;
     if (this.key === key) return;
     this.key = key;

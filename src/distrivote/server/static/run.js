@@ -11,12 +11,16 @@ const $ = (id) => document.getElementById(id);
 const FEW = 200;
 
 export class RunView {
-  constructor(settings, reader) {
-    this.reader = reader;
+  /** `unlock` asks for the key and says whether one came. */
+  constructor(settings, reader, unlock) {
+    this.unlock = unlock;
+    /** The method whose votes the rows hold, null before there are any. */
+    this.method = null;
+    this.ordered = [];
     this.sort = { key: "id", down: false };
     this.most = FEW;
     this.view = new VoteView(
-      (vote, trajectory, all) => reader.open(vote, trajectory, all, (each) => this.#text(each)),
+      (vote, trajectory, all) => reader.open(vote, trajectory, all, (each) => this.#text(vote, each)),
       "number",
     );
     $("run-vote").append(this.view.element);
@@ -24,7 +28,7 @@ export class RunView {
       ...settings.methods.map(({ name, meaning }) => el("option", { value: name, title: meaning }, name)),
     );
     $("run-method").value = settings.defaults.method;
-    $("run-method").addEventListener("change", () => this.#reload());
+    $("run-method").addEventListener("change", () => this.show(this.id));
     $("run-filter").replaceChildren(...Object.entries(FILTERS).map(([value, [name]]) => el("option", { value }, name)));
     $("run-filter").addEventListener("change", () => this.#drawTable());
     $("run-search").addEventListener("input", () => this.#drawTable());
@@ -42,39 +46,55 @@ export class RunView {
     });
   }
 
-  get method() {
-    return $("run-method").value;
-  }
-
-  /** Show the table, or the question with this id. */
-  async show(id) {
+  /** Show the table, or the question with this id. What an earlier call still waits for is dropped. */
+  async show(id, method = $("run-method").value) {
+    this.abort?.abort();
+    const abort = new AbortController();
+    this.abort = abort;
+    const isBack = id === null && this.id !== null;
     this.id = id;
-    $("run-table").hidden = id !== null;
-    $("run-question").hidden = id === null;
-    await this.#guarded(async () => {
-      if (!this.rows) await this.#load();
-      if (id !== null) await this.#question(id);
-      else this.#focusRow(this.last);
-    });
-  }
-
-  async #guarded(action) {
-    $("run-failure").hidden = true;
-    $("run").setAttribute("aria-busy", "true");
+    this.#clear(id, method);
     try {
-      await action();
+      if (method !== this.method) await this.#load(method, abort.signal);
+      if (id !== null) await this.#question(id, abort.signal);
+      else if (isBack) this.#focusRow(this.last);
     } catch (error) {
-      $("run-failure").hidden = false;
-      say($("run-failure"), error.message);
+      const given = !abort.signal.aborted && error.status === 401 && (await this.unlock(error.message));
+      if (abort.signal.aborted) return;
+      if (given) return this.show(id, method);
+      this.#fail(error, id, method);
     }
     $("run").removeAttribute("aria-busy");
   }
 
-  async #load() {
+  /** Until a question has come, only its id and place are shown; a table stays until the next one is there. */
+  #clear(id, method) {
+    $("run").setAttribute("aria-busy", "true");
+    $("run-failure").hidden = true;
+    $("run-method").value = method;
+    $("run-table").hidden = id !== null;
+    $("run-question").hidden = id === null;
+    $("run-question-text").hidden = true;
+    $("run-vote").hidden = true;
+    say($("run-question-id"), id ?? "");
+    this.#drawPlace();
+  }
+
+  #fail(error, id, method) {
+    $("run-failure").hidden = false;
+    const what = id !== null ? "The question" : this.rows ? method : "The run";
+    say($("run-failure-title"), `${what} can't be shown`);
+    say($("run-failure-words"), error.message);
+    $("run-again").onclick = () => this.show(id, method);
+    if (this.rows) $("run-method").value = this.method;
+  }
+
+  async #load(method, signal) {
     const [about, table] = await Promise.all([
-      getJson("/api/run"),
-      getJson(`/api/run/questions?method=${encodeURIComponent(this.method)}`),
+      getJson("/api/run", { signal }),
+      getJson(`/api/run/questions?method=${encodeURIComponent(method)}`, { signal }),
     ]);
+    this.method = method;
     this.rows = table.questions;
     say($("run-name"), about.name);
     const sampled = about.ssc ? "SelfStepConf on" : null;
@@ -95,11 +115,7 @@ export class RunView {
     $("run-notes").replaceChildren(...[...notes].map((note) => el("li", {}, note)));
     this.#drawScores(table);
     this.#drawTable();
-  }
-
-  #reload() {
-    this.rows = null;
-    this.show(this.id);
+    this.#drawPlace();
   }
 
   #drawScores(table) {
@@ -175,26 +191,35 @@ export class RunView {
     );
   }
 
-  async #question(id) {
-    this.last = id;
-    const order = this.ordered ?? this.rows;
-    const at = order.findIndex((row) => row.id === id);
+  /** Where the question stands in the table, and whether there are others around it. */
+  #drawPlace() {
+    const at = this.ordered.findIndex((row) => row.id === this.id);
     $("run-before").disabled = at <= 0;
-    $("run-after").disabled = at < 0 || at >= order.length - 1;
-    say($("run-place"), at < 0 ? "" : `${count(at + 1)} of ${count(order.length)}`);
+    $("run-after").disabled = at < 0 || at >= this.ordered.length - 1;
+    say($("run-place"), at < 0 ? "" : `${count(at + 1)} of ${count(this.ordered.length)}`);
+  }
+
+  async #question(id, signal) {
+    this.last = id;
     const document = await getJson(
       `/api/run/questions/${encodeURIComponent(id)}?method=${encodeURIComponent(this.method)}`,
+      { signal },
     );
-    if (this.id !== id) return;
-    say($("run-question-id"), id);
+    $("run-question-text").hidden = false;
+    $("run-vote").hidden = false;
     say($("run-question-text"), document.question ?? "The run does not hold the question's text.");
     this.view.show(Vote.stored(document));
     $("run-question-id").focus({ preventScroll: true });
     scrollTo(0, 0);
   }
 
-  #text(trajectory) {
-    return getJson(`/api/run/questions/${encodeURIComponent(this.id)}/samples/${trajectory.index}`);
+  async #text(vote, trajectory) {
+    try {
+      return await getJson(`/api/run/questions/${encodeURIComponent(vote.id)}/samples/${trajectory.index}`);
+    } catch (error) {
+      if (error.status === 401 && (await this.unlock(error.message))) return this.#text(vote, trajectory);
+      throw error;
+    }
   }
 
   #neighbour(by) {

@@ -5,7 +5,8 @@ const KEY = "distrivote-api-key";
 /** What the server, or the way to it, had to say against a request. */
 export class ServerError extends Error {
   constructor(message, { status = 0, type = "" } = {}) {
-    super(message);
+    // The server's words begin small, as a log wants them.
+    super(message.charAt(0).toUpperCase() + message.slice(1));
     this.status = status;
     this.type = type;
   }

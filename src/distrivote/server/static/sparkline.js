@@ -6,6 +6,7 @@ import { known, viridis } from "./numbers.js";
 const DIAMOND = "M0-4.5 4.5 0 0 4.5-4.5 0z";
 const MOST_DOTS = 24;
 const WIDEST = 72;
+const NARROW = 48;
 
 /** A line over the steps, the threshold dashed, a diamond where a reflection was put in. */
 export function sparkline(trajectory, range, { width = 132, height = 36 } = {}) {
@@ -95,11 +96,14 @@ export function stepChart(trajectory, range, width, choose) {
       svg("path", { class: "reflection", d: DIAMOND, transform: `translate(${(x(step) - each / 2).toFixed(1)} 8)` }),
     );
   }
-  const places = values.length > 1 ? [0, values.length - 1] : [0];
-  for (const step of places) {
-    drawing.append(
-      svg("text", { class: "tick", x: x(step), y: height - 6, "text-anchor": "middle" }, `step ${step + 1}`),
-    );
+  const last = values.length - 1;
+  for (const step of last > 0 ? [0, last] : [0]) {
+    // Below a narrow bar at the edge the middle of the words would be too far to the right.
+    const place =
+      step === last && each < NARROW
+        ? { x: x(step) + each / 2, "text-anchor": "end" }
+        : { x: x(step), "text-anchor": "middle" };
+    drawing.append(svg("text", { class: "tick", y: height - 6, ...place }, `step ${step + 1}`));
   }
   return drawing;
 }

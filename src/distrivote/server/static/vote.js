@@ -28,6 +28,7 @@ export class Vote {
   /** A question of a stored run. */
   static stored(document) {
     const vote = new Vote({ question: document.question ?? document.id, method: document.method });
+    vote.id = document.id;
     vote.state = "finished";
     vote.truth = document.truth;
     vote.right = document.right;
@@ -42,6 +43,21 @@ export class Vote {
 
   get running() {
     return ["waiting", "queued", "running"].includes(this.state);
+  }
+
+  /** Whether there is a winner that is not likely enough to be the answer. */
+  get withheld() {
+    return this.final?.abstained ?? false;
+  }
+
+  /** What leads or has won; null for nothing. */
+  get answer() {
+    return this.withheld ? null : (this.tally?.answer ?? null);
+  }
+
+  /** Where the likely wrong end and the likely right begin; null for methods and votes that tell no sides apart. */
+  get cut() {
+    return this.tally?.first_split?.cut ?? null;
   }
 
   /** Take an event of the server. */
@@ -79,13 +95,14 @@ export class Vote {
     this.placed = new Map((tally?.confidences ?? []).map((each) => [each.index, each]));
   }
 
-  /** How a trajectory fared: kept, aside, rejected, or open while nothing is decided about it. */
+  /** How a trajectory fared: kept, aside, rejected, counted where there is no cut, or open while nothing is decided. */
   fate(trajectory) {
     if (trajectory.answer === null) return "unanswered";
     const place = this.placed.get(trajectory.index);
-    if (place === undefined) return "open";
+    // One without a confidence has no place, but its vote counts.
+    if (place === undefined) return this.state === "finished" ? "counted" : "open";
     if (this.tally.rejected !== null && place.answer === this.tally.rejected) return "rejected";
-    if (place.likely_right === null) return place.kept ? "kept" : "aside";
+    if (this.cut === null) return "counted";
     return place.likely_right ? "kept" : "aside";
   }
 }
@@ -93,6 +110,7 @@ export class Vote {
 export const FATES = {
   kept: "likely right",
   aside: "likely wrong, set aside",
+  counted: "counted",
   rejected: "its answer was rejected",
   unanswered: "no answer",
   open: "not counted yet",

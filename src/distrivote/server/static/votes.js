@@ -100,7 +100,7 @@ class Row {
       this.rejected = each.rejected;
       this.name.replaceChildren(answerSpan(this.answer, { rejected: each.rejected, most: 28 }));
     }
-    this.element.classList.toggle("chosen", each.answer === vote.tally.answer);
+    this.element.classList.toggle("chosen", each.answer === vote.answer);
     this.element.classList.toggle("rejected", each.rejected);
     for (const cell of this.cells) cell.update(each, most);
   }
