@@ -592,15 +592,17 @@ def naive_boundaries(reply: Reply, rule: Splitter) -> list[int]:
     for i, token in enumerate(reply.tokens):
         step = "".join(reply.tokens[start : i + 1])
         length = i + 1 - start
+        # A token without text is a part of a character.
+        is_blank = all(each.isspace() for each in reply.tokens[start : i + 1])
         if isinstance(rule, DelimiterSplitter) and rule.exact_token:
             over = token == rule.delimiter and bool(step.strip())
         elif isinstance(rule, DelimiterSplitter):
             over = rule.delimiter in step.lstrip()
         elif isinstance(rule, WindowSplitter):
-            over = length >= rule.n_tokens and (bool(step.strip()) or not token)
+            over = length >= rule.n_tokens and not is_blank
         else:
             assert isinstance(rule, EntropySplitter)
-            over = reply.entropies[i] > rule.threshold and length >= rule.min_tokens and bool(step.strip())
+            over = reply.entropies[i] > rule.threshold and length >= rule.min_tokens and not is_blank
         if over:
             start = i + 1
             if not reply.injected[i]:

@@ -6,8 +6,9 @@
     ├── EngineError           a model or its server failed; says whether trying again may help
     └── MissingPackageError   an optional package is not installed; names the extra (also an ImportError)
 
-A message is one sentence that says what came, where, and what to do next. Mistakes in our own code
-are not in this tree: they pass through as they are.
+A message is one sentence that says what came, where, and what to do next; what belongs under it, a line
+each, are its notes (`add_note`). Mistakes in our own code are not in this tree: they pass through as they
+are.
 """
 
 from __future__ import annotations

@@ -234,48 +234,55 @@ class _ExactTokenStream:
         return pending
 
 
-class _WindowStream:
-    __slots__ = ("_n_pending", "_n_tokens", "_started")
+class _CountedStream:
+    """A step whose tokens are counted; it does not end while they are white space alone."""
+
+    __slots__ = ("_is_blank", "_n_pending", "_started")
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._n_pending, self._started, self._is_blank = 0, False, True
+
+    def _ends(self, text: str, n_tokens: int, ends_here: bool = True) -> bool:
+        """Take a token, and end the step with it if it may and has so many tokens."""
+        self._n_pending += 1
+        self._started = self._started or _has_text(text)
+        # A token without text is a part of a character, and servers see it as text.
+        self._is_blank = self._is_blank and text.isspace()
+        if ends_here and not self._is_blank and self._n_pending >= n_tokens:
+            self._begin()
+            return True
+        return False
+
+    def flush(self) -> bool:
+        pending = self._started
+        self._begin()
+        return pending
+
+
+class _WindowStream(_CountedStream):
+    __slots__ = ("_n_tokens",)
 
     def __init__(self, n_tokens: int) -> None:
+        super().__init__()
         self._n_tokens = n_tokens
-        self._n_pending = 0
-        self._started = False
 
     def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
-        self._n_pending += 1
-        self._started = self._started or _has_text(text)
-        # A token without text is a part of a character, and servers that watch take it for text.
-        if self._n_pending >= self._n_tokens and (self._started or not text):
-            self._n_pending, self._started = 0, False
-            return True
-        return False
-
-    def flush(self) -> bool:
-        pending, self._n_pending, self._started = self._started, 0, False
-        return pending
+        return self._ends(text, self._n_tokens)
 
 
-class _EntropyStream:
-    __slots__ = ("_min_tokens", "_n_pending", "_started", "_threshold")
+class _EntropyStream(_CountedStream):
+    __slots__ = ("_min_tokens", "_threshold")
 
     def __init__(self, threshold: float, min_tokens: int) -> None:
+        super().__init__()
         self._threshold = threshold
         self._min_tokens = min_tokens
-        self._n_pending = 0
-        self._started = False
 
     def push(self, text: str, entropy: float = math.nan) -> bool:
-        self._n_pending += 1
-        self._started = self._started or _has_text(text)
-        if self._started and entropy > self._threshold and self._n_pending >= self._min_tokens:
-            self._n_pending, self._started = 0, False
-            return True
-        return False
-
-    def flush(self) -> bool:
-        pending, self._n_pending, self._started = self._started, 0, False
-        return pending
+        return self._ends(text, self._min_tokens, entropy > self._threshold)
 
 
 def _has_text(text: str) -> bool:

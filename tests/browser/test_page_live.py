@@ -263,3 +263,24 @@ def test_a_stored_run_is_looked_at(page: Page) -> None:
     page.keyboard.press("Escape")
     page.click("#run-after")
     page.wait_for_function("() => document.querySelector('#run-question-id').textContent === 'set/2'")
+
+
+def test_what_an_imported_run_does_not_know_is_not_called_0(watched: Watched, tmp_path: Path) -> None:
+    from distrivote.cli.main import main
+    from distrivote.server.settings import Settings
+
+    rows = "".join(f"q,{answer},{9 + n}\n" for n, answer in enumerate(["12", "12", "35"]))
+    (tmp_path / "answers.csv").write_text(f"question_id,answer,confidence\n{rows}")
+    with pytest.raises(SystemExit):
+        main(["import", str(tmp_path / "answers.csv"), "-o", str(tmp_path / "run")])
+    page = watched.page
+    with serving(ReplayEngine([plain("12")]), Settings(run=tmp_path / "run")) as url:
+        page.goto(f"{url}/#/run")
+        page.wait_for_selector("#run-rows tr")
+        assert page.locator("#run-rows td").last.inner_text() == "–"
+        page.goto(f"{url}/#/run/q")
+        page.wait_for_selector("#run-vote .rows li")
+        assert set(page.locator("#run-vote .rows .tokens").all_inner_texts()) == {"–"}
+        facts = page.inner_text("#run-vote .facts").split("\n")
+        assert facts[facts.index("tokens spent") + 1] == "–"
+        assert "token" not in (page.locator("#run-vote .rows button").first.get_attribute("aria-label") or "")

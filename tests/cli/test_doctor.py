@@ -204,6 +204,38 @@ def test_on_a_terminal_no_line_of_the_tables_is_wider_than_the_screen(
     assert "✓ works" in shown
 
 
+def test_what_a_server_can_do_is_shown_in_full_at_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = "/home/somebody/models/a-folder/smollm2-135m-instruct-f16.gguf"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    server = ToyServer(says, models=(model,), max_logprobs=5)
+    with ScriptedServer(server) as running, pytest.raises(SystemExit):
+        main(["doctor", "--base-url", running.url])
+    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    lines = shown[shown.index("server") : shown.index("extra")].splitlines()
+    (row,) = (index for index, line in enumerate(lines) if running.url in line)
+    told = [line.rstrip() for line in lines[row + 1 :] if line.strip()]
+    assert all(line.startswith("    ") and len(line) <= 80 for line in told)
+    said = " ".join(map(str.strip, told))
+    assert said == f"{model}, 5 of 20 log-probabilities, SelfStepConf off --no-ssc"
+
+
+def test_what_fails_is_told_with_its_indent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Finding("core", "voting", "fails", "a long story of what went wrong " * 5, "reinstall " * 12)
+    monkeypatch.setattr(findings, "core_finding", lambda: broken)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        main(["doctor"])
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()[1:]
+    assert sum("story" in line for line in lines) > 2
+    assert all(line.startswith("  ") for line in lines if line.strip())
+
+
 def test_nothing_heavy_is_imported_for_it() -> None:
     script = (
         "import sys; sys.argv = ['/usr/bin/distrivote', 'doctor']\n"

@@ -97,6 +97,21 @@ def test_the_experiments_are_listed(evaluate: Evaluate, options: list[str]) -> N
     assert names == list(EXPERIMENTS)
 
 
+def test_a_title_in_the_list_that_is_too_long_goes_on_under_itself(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        main(["evaluate", "--list"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    (at,) = (index for index, line in enumerate(lines) if line.startswith("  trace "))
+    begin = lines[at].index("Where")
+    assert lines[at + 1][:begin].isspace()
+    assert not lines[at + 1][begin].isspace()
+
+
 def test_a_terminal_gets_tables_that_fit() -> None:
     master, slave = pty.openpty()
     command = "import sys; from distrivote.cli.main import main; main(sys.argv[1:])"

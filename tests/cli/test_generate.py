@@ -217,6 +217,18 @@ def test_an_edited_question_is_refused_and_new_makes_another_run(
     assert "complete" in run(capsys, *asked, "--new")[1]
 
 
+def test_other_settings_are_shown_line_by_line(capsys: pytest.CaptureFixture[str], asked: list[str]) -> None:
+    assert run(capsys, *asked)[0] == 0
+    code, _, err = run(capsys, *asked, "--seed", "7", "--top-p", "0.5")
+    assert code == 2
+    assert err.splitlines() == [
+        "distrivote: error: run was made with other settings: ask for what it was made with, or make another"
+        " run with --new",
+        "  sampling.top_p: was 0.95, asked 0.5",
+        "  seed: was 0, asked 7",
+    ]
+
+
 def test_questions_that_were_not_kept_are_not_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]
 ) -> None:

@@ -54,6 +54,16 @@ def test_notes_go_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "note: there are no confidences: majority voting" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", ["", "\n \n"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet", "a.txt"])
+def test_an_empty_file_is_called_empty(
+    name: str, content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(content)
+    assert run("import", tmp_path / name, "-o", tmp_path / "run") == 2
+    assert f"{name} is empty: " in capsys.readouterr().err
+
+
 def test_truths_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, truth = tmp_path / "a.csv", tmp_path / "truth.jsonl"
     table.write_text("question_id,answer\nq,4\n")

@@ -18,7 +18,7 @@ def test_the_display_counts_trajectories_tokens_and_answers() -> None:
         line = display.render().plain
     assert "3/4" in line
     assert "120 tokens" in line
-    assert "1 reflections" in line
+    assert "1 reflection\n" in line
     assert "12 100%" in line
     assert display.n_tokens == 120
 

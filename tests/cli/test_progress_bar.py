@@ -33,3 +33,16 @@ def test_it_shows_itself_after_two_seconds_on_a_terminal(
     assert stream.getvalue() == (f"\rvoting {'━' * 7}{'─' * 21}  25%\x1b[K" if shown else "")
     bar.clear()
     assert stream.getvalue().endswith("\r\x1b[K" if shown else "")
+
+
+def test_a_long_name_leaves_room_for_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    bar = ProgressBar()
+    bar.next = 0.0
+    bar.tell(0.5, "writing " + "a-long-folder/" * 8)
+    line = stream.getvalue().removeprefix("\r").removesuffix("\x1b[K")
+    assert len(line) < 60
+    assert line.endswith(" 50%")

@@ -31,3 +31,18 @@ def test_the_rate_is_that_of_what_is_stored_where_nobody_watches(
 ) -> None:
     display.add("a", 300, 2, True)
     assert "question 1/2 · 1/8 trajectories · 150 tok/s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [20, 60, 80, 120])
+def test_the_line_stays_in_its_place_at_any_width(
+    columns: int,
+    display: RunDisplay,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    display.add("a", 300, 2, True)
+    shown = capsys.readouterr().err.removeprefix("\r").removesuffix("\x1b[K")
+    assert shown.startswith("question 1/2")
+    assert len(shown) < columns
+    assert shown.endswith("2 reflections") == (columns == 120)

@@ -1,7 +1,10 @@
-"""`distrivote runs`, `show`, `export` and `vote` on runs that are not whole."""
+"""`distrivote runs` and `show`; they, `export` and `vote` on runs that are not whole."""
 
 from __future__ import annotations
 
+import dataclasses
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,3 +72,89 @@ def test_answers_without_a_confidence_are_counted(
 ) -> None:
     assert UNMEASURED in run(capsys, *arguments)[1]
     assert UNMEASURED not in run(capsys, *arguments, "-m", "sc")[1]
+
+
+def test_a_long_name_of_a_benchmark_hides_no_numbers_at_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    manifest = dataclasses.replace(
+        MANIFEST, benchmark="arithmetic: 3 questions made with seed 0", model="a-model-with-a-long-name"
+    )
+    for name in ("basic", "steered"):
+        with RunWriter(f"a-folder-of-runs/a-run-with-a-long-name-{name}", manifest) as writer:
+            writer.add(Row(question_id="a", sample=0, answer="4", confidence=1.0, n_tokens=123_456))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    out, _ = run(capsys, "runs", "a-folder-of-runs")
+    plain = re.sub(r"\x1b\[[\d;]*m", "", out)
+    header, first, second = (line for line in plain.splitlines() if line.strip())
+    names = ["run", "benchmark", "model", "ssc", "questions", "trajectories", "tokens"]
+    assert header.split() == names
+    assert max(map(len, (header, first, second))) <= 80
+    assert first.split()[0].endswith("-name-basic")
+    assert second.split()[0].endswith("-name-steered")
+
+
+@pytest.fixture
+def numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a run of questions 0 to 10, as they are imported: without texts, lengths and finish reasons."""
+    monkeypatch.chdir(tmp_path)
+    with RunWriter("run", MANIFEST) as writer:
+        for question in range(11):
+            writer.add(Row(question_id=str(question), sample=0, answer="4", confidence=9.0))
+
+
+@pytest.mark.usefixtures("numbered")
+def test_question_2_stands_before_question_10(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = run(capsys, "show", "run")[0].splitlines()
+    assert [line.split("\t")[0] for line in lines[1:]] == [str(question) for question in range(11)]
+
+
+@pytest.mark.usefixtures("numbered")
+def test_a_length_that_is_not_known_is_a_dash_and_not_0(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(capsys, "show", "run")[0].splitlines()[1] == "0\t1\t\t"
+    assert run(capsys, "runs")[0].splitlines()[1].endswith("\t11\t11\t")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run(capsys, "show", "run")[0].splitlines()[2].split() == ["0", "1", "–", "–"]
+    assert run(capsys, "runs")[0].splitlines()[2].split()[-3:] == ["11", "11", "–"]
+
+
+@pytest.mark.usefixtures("numbered")
+def test_a_trajectory_without_a_text_says_so_under_what_is_known_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(capsys, "show", "run", "3", "0")[0].splitlines() == [
+        "",
+        "  answer 4 · confidence 9 · tokens – · finish reason –",
+        "",
+        "  the run does not hold this text",
+        "",
+    ]
+
+
+def test_a_trajectory_is_shown_apart_from_its_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunWriter(tmp_path / "run", MANIFEST) as writer:
+        writer.add(
+            Row(question_id="q", sample=0, question="2 + 2?", answer="4", confidence=9.5, n_tokens=7,
+                finish_reason="stop", text="Two\nand two.\n\nIt is 4.")
+        )  # fmt: skip
+        writer.add(Row(question_id="q", sample=1, question="2 + 2?", text=""))
+    out = run(capsys, "show", str(tmp_path / "run"), "q", "0")[0]
+    assert [line.rstrip() for line in out.splitlines()] == [
+        "",
+        "  2 + 2?",
+        "",
+        "  answer 4 · confidence 9.5 · tokens 7 · finish reason stop",
+        "",
+        "  Two",
+        "  and two.",
+        "",
+        "  It is 4.",
+        "",
+    ]
+    assert "  the reply is empty\n" in run(capsys, "show", str(tmp_path / "run"), "q", "1")[0]

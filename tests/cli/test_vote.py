@@ -123,7 +123,7 @@ def test_majority_alone_needs_no_confidence_and_no_second_majority(vote: Vote, t
     assert code == 0
     assert table(out)[0] == {
         "question_id": "1", "answer": "x", "share": "0.6667", "n_kept": "3", "n_cast": "3",
-        "rejected": "", "correct": "", "probability": "0.5924", "abstained": "false",
+        "rejected": "", "correct": "", "probability": "0.5388", "abstained": "false",
     }  # fmt: skip
     assert vote(path, "-m", "sc", "-m", "wsc").code == 2
 
@@ -216,6 +216,16 @@ def test_small_pools_are_noted_in_one_line(vote: Vote, tmp_path: Path) -> None:
     _, _, err = vote(path)
     assert "note: 2 of 3 questions have fewer than 16 answers" in err
     assert "fewer than" not in vote(path, "-m", "wsc").err
+
+
+def test_probabilities_that_decide_are_noted_where_they_were_not_fitted(vote: Vote, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", rows_of(1, "x") + rows_of(2, "x" * 8))
+    code, out, err = vote(path, "--min-probability", "0.9")
+    assert [row["answer"] for row in table(out)] == ["", "x"]
+    assert "note: 1 of 2 questions has fewer than 8 or more than 256 answers" in err
+    assert code == 3
+    assert "guess" not in vote(path).err
+    assert json.loads(vote(path, "--json").out)["summary"]["n_uncalibrated"] == 1
 
 
 def test_questions_without_any_answer_are_counted_as_wrong(vote: Vote, tmp_path: Path) -> None:
@@ -428,6 +438,28 @@ def test_an_unknown_method_lists_the_nearest(vote: Vote) -> None:
     code, out, err = vote(ANSWERS, "-m", "dis-gm")
     assert (code, out) == (2, "")
     assert "dis-gmm" in err
+
+
+def test_a_file_without_confidences_is_told_the_way_out(vote: Vote, tmp_path: Path) -> None:
+    rows = [{"question_id": 1, "answer": "4"}] * 3
+    path = write(tmp_path / "a.jsonl", rows)
+    code, _, err = vote(path)
+    assert code == 2
+    assert err == (
+        f"distrivote: error: {path} has no column 'confidence' (it has question_id, answer): name the right"
+        " one with --confidence-column, or vote by --method sc, which needs none\n"
+    )
+    assert "--method sc" not in vote(path, "--signal", "nothing").err
+    assert vote(path, "--method", "sc").code == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--explain", "q"), ("--signal", "auto")])
+def test_models_that_are_pooled_are_said(vote: Vote, tmp_path: Path, more: tuple[str, ...]) -> None:
+    rows = rows_of("q", "xxYY", model="m") + rows_of("q", "xxYY", model="n")
+    path = write(tmp_path / "a.jsonl", rows)
+    note = "note: the column 'model' has 2 values: --by model votes on each apart\n"
+    assert vote(path, *more).err.count(note) == 1
+    assert note not in vote(path, "--by", "model").err
 
 
 # A terminal

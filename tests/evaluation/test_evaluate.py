@@ -62,6 +62,23 @@ def test_a_missing_steered_run_is_a_note_and_the_rest_is_made() -> None:
     assert any("no SelfStepConf run on made" in note for note in report.results[0].notes)
 
 
+def test_notes_that_differ_only_in_the_model_are_one() -> None:
+    plain = [random_set(4, seed=seed, model=f"m{seed}") for seed in range(3)]
+    (note,) = evaluate(plain, ["main"], n_repeats=2).results[0].notes
+    assert note == "all 3 models: no SelfStepConf run on made, so the starred rows are left out there"
+    steered = random_set(4, model="m0", ssc=True, name="steered")
+    (note,) = evaluate([*plain, steered], ["main"], n_repeats=2).results[0].notes
+    assert note.startswith("m1, m2: no SelfStepConf run on made")
+
+
+def test_sets_without_confidences_are_named_in_one_note() -> None:
+    sets = [nothing_sure(), nothing_sure()]
+    found = [note for note in evaluate(sets, ["main"], n_repeats=2).notes if "no confidences" in note]
+    assert found == [
+        "model-made, model-made (2) have no confidences: only majority voting and pass@k can be shown"
+    ]
+
+
 def test_a_clear_difference_is_called_real_and_marked() -> None:
     made = pool_set(*(few_surer_right(f"q{i}") for i in range(12)))
     report = evaluate([made], ["main"], n_repeats=2)

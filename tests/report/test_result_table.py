@@ -35,7 +35,9 @@ def test_a_narrow_terminal_loses_details_before_columns() -> None:
     assert "60.8 to 66.8" in middle
     assert "60.8" not in narrow
     assert "Avg., paper" in narrow
-    assert "interval" not in narrow
+    assert "a to b" not in narrow
+    assert "…95% intervals left out; -o FILE gives them" in narrow
+    assert "left out" not in middle
     assert "…2 more columns; -o FILE gives all" in tiny
 
 

@@ -89,6 +89,18 @@ def test_narrow_terminals_drop_columns_from_the_right() -> None:
     assert narrow == wide[:3]
 
 
+def test_of_a_question_in_a_group_the_name_of_the_group_is_shortened() -> None:
+    model = "AM-Thinking-v1-with-a-long-name"
+    rows = [
+        VoteRow(each, ROWS[1].choices, ROWS[1].majority, group=model) for each in ("7", "12", "x" * 40 + "z")
+    ]
+    wide, narrow = (shown(vote_table(rows, ["dis-gmm"], width), width).splitlines() for width in (200, 40))
+    assert wide[1].startswith("  AM-Thinking-v1-with-a-long-na…/7 ")
+    starts = [line.split()[0] for line in narrow[1:]]
+    assert starts[:2] == ["AM-Thinkin…/7", "AM-Thinki…/12"]
+    assert starts[2] == "…" + 11 * "x" + "z"
+
+
 def test_several_methods_keep_the_majority_at_any_width() -> None:
     methods = [f"method-{i}" for i in range(8)]
     rows = [VoteRow("q", tuple(Choice("a long answer") for _ in methods), Choice("other"))]

@@ -15,7 +15,7 @@ from distrivote.engines.base import SamplingParams
 from distrivote.engines.replay import ReplayEngine
 from distrivote.server.settings import Settings
 from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Keep, row_of
+from distrivote.store.run_rows import Keep, Row, row_of
 from distrivote.store.run_writer import RunWriter
 from distrivote.trajectory import Interventions
 from serving import POOL, serving
@@ -103,6 +103,19 @@ def test_they_do_where_the_method_needs_none(flawed: str) -> None:
     assert (listed["questions"][0]["answer"], listed["notes"]) == ("35", [])
     question = httpx.get(f"{flawed}/api/run/questions/a?method=sc").json()
     assert (question["tally"]["answer"], question["tally"]["n_answered"]) == ("35", 18)
+
+
+def test_lengths_that_are_not_known_are_null(tmp_path: Path) -> None:
+    manifest = Manifest.of("import", "m", "", "table", SamplingParams(), budget=20)
+    with RunWriter(tmp_path, manifest) as writer:
+        for sample in range(4):
+            writer.add(Row(question_id="a", sample=sample, answer="4", confidence=9.0))
+    with serving(ReplayEngine(POOL), Settings(budget=20, run=tmp_path)) as url:
+        assert httpx.get(f"{url}/api/run").json()["n_tokens"] is None
+        assert httpx.get(f"{url}/api/run/questions").json()["questions"][0]["n_tokens"] is None
+        question = httpx.get(f"{url}/api/run/questions/a").json()
+        assert [each["n_tokens"] for each in question["trajectories"]] == [None] * 4
+        assert httpx.get(f"{url}/api/run/questions/a/samples/0").json()["n_tokens"] is None
 
 
 def test_a_question_that_mixes_different_k_is_refused_where_confidences_count(tmp_path: Path) -> None:

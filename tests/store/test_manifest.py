@@ -56,10 +56,34 @@ def test_changed_settings_are_named_one_by_one() -> None:
     with pytest.raises(InputError) as caught:
         MANIFEST.going_on(asked, Path("here"))
     assert str(caught.value) == (
-        'here was made with other settings (model: was "smollm2", asked "qwen"; sampling.top_p: was 0.95,'
-        " asked 1.0; sampling.max_tokens: was 1024, asked 2; seed: was 5, asked 6): ask for what it was made"
-        " with, or make another run with --new"
+        "here was made with other settings: ask for what it was made with, or make another run with --new"
     )
+    assert caught.value.__notes__ == [
+        'model: was "smollm2", asked "qwen"',
+        "sampling.top_p: was 0.95, asked 1.0",
+        "sampling.max_tokens: was 1024, asked 2",
+        "seed: was 5, asked 6",
+    ]
+
+
+def test_of_many_changes_the_first_are_named() -> None:
+    asked = dataclasses.replace(MANIFEST, sampling={f"x{n}": 1 for n in range(20)}, ssc=None)
+    n_changes = len(list(differences(MANIFEST, asked)))
+    with pytest.raises(InputError) as caught:
+        MANIFEST.going_on(asked, Path("here"))
+    assert len(caught.value.__notes__) == 9
+    assert caught.value.__notes__[-1] == f"and {n_changes - 8} more"
+
+
+@pytest.mark.parametrize(("engine", "made"), [("import", "imported"), ("simulate", "simulated")])
+def test_a_run_that_was_not_sampled_does_not_go_on(engine: str, made: str) -> None:
+    was = Manifest(engine, "", "", "table", {})
+    with pytest.raises(InputError) as caught:
+        was.going_on(MANIFEST, Path("here"))
+    assert str(caught.value) == (
+        f"here was {made} and not sampled from a model: name another folder, or make another run with --new"
+    )
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_a_controller_more_or_less_is_a_change() -> None:

@@ -28,7 +28,7 @@ from distrivote.store.manifest import Manifest
 from distrivote.store.run_compact import compact
 from distrivote.store.run_rows import Keep, Row, row_of, rows_of, table_of, trajectory_of
 from distrivote.store.run_writer import RunWriter
-from distrivote.store.runs import Run
+from distrivote.store.runs import Run, known_tokens
 from distrivote.store.schema import MEASURES, SCHEMA
 from distrivote.trajectory import Insertion, Interventions, Trajectory
 from strategies import FEW
@@ -265,7 +265,7 @@ def test_what_a_row_says_of_being_correct_stays(tmp_path: Path) -> None:
 
 def test_questions_and_columns(tmp_path: Path) -> None:
     run = stored(tmp_path, row("b", 1, n_tokens=3), row("b", 0, n_tokens=4), row("a", 0, ground_truth=None))
-    assert [tuple(question) for question in run.questions()] == [("a", 1, 0, None), ("b", 2, 7, "4")]
+    assert [tuple(question) for question in run.questions()] == [("a", 1, None, None), ("b", 2, 7, "4")]
     assert run.table(["sample"]).to_pydict() == {"sample": [0, 0, 1]}
     assert run.table(["sample"], "b").num_rows == 2
     assert run.done() == {("a", 0), ("b", 0), ("b", 1)}
@@ -275,6 +275,20 @@ def test_questions_and_columns(tmp_path: Path) -> None:
         run.row("b", 5)
     with pytest.raises(InputError, match="no sample 9223372036854775808"):
         run.row("b", 2**63)
+
+
+def test_tokens_are_added_up_as_far_as_they_are_known(tmp_path: Path) -> None:
+    run = stored(tmp_path, row("b", 0, n_tokens=3), row("b", 1), row("a", 0), row("c", 0, n_tokens=4))
+    questions = run.questions()
+    assert [question.n_tokens for question in questions] == [None, 3, 4]
+    assert [known_tokens(some) for some in (questions, questions[:1], ())] == [7, None, 0]
+
+
+def test_questions_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    ids = ["2", "10", "aime-2", "aime-10", "aime-10b", "aime-010", "9" * 5000]
+    run = stored(tmp_path, *(row(question_id) for question_id in reversed(ids)))
+    natural = ["2", "10", "9" * 5000, "aime-2", "aime-010", "aime-10", "aime-10b"]
+    assert [question.id for question in run.questions()] == natural
 
 
 def test_the_time_of_a_trajectory_comes_back(tmp_path: Path) -> None:

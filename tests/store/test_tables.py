@@ -357,6 +357,11 @@ def line(**fields: object) -> str:
         ("a.jsonl", '{"question_id": 1, "answer": "x", "score": 3}\n',
          ["no column 'confidence'", "question_id, answer, score", "--confidence-column"]),
         ("a.jsonl", '{"id": 1, "answer": "x", "confidence": 3}\n', ["no column 'question_id'", "id, "]),
+        ("a.csv", "id,answer\n1,x\n",
+         ["no columns 'question_id' and 'confidence' (it has id, answer): name the right ones with"
+          " --question-column and --confidence-column"]),
+        ("a.jsonl", '{"id": 1, "said": "x"}\n',
+         ["no columns 'question_id', 'answer' and 'confidence' (it has id, said)"]),
         ("a.csv", "question_id,answer,answer,confidence\n1,x,y,2\n", ["2 columns called 'answer'"]),
         ("a.csv", "question_id,answer,confidence\n1,x\n", ["line 2 has 2 fields", "header has 3"]),
         ("a.csv", 'question_id,answer,confidence\n1,"x,2\n3,y,4\n', ["line 2", "not valid CSV"]),
@@ -429,7 +434,7 @@ BROKEN = pa.Array.from_buffers(
     ("table", "parts"),
     [
         (pa.table(columns()).slice(0, 0), ["has columns but no rows"]),
-        (pa.table({"id": [1], "answer": ["x"]}), ["no column 'question_id'", "id, answer"]),
+        (pa.table({"id": [1], "answer": ["x"]}), ["no columns 'question_id' and 'confidence'", "id, answer"]),
         (
             pa.table([pa.array([1])] * 4, ["question_id", "answer", "answer", "confidence"]),
             ["2 columns"],
@@ -541,3 +546,57 @@ def test_without_a_confidence_column_majority_voting_is_still_possible(tmp_path:
     for suffix in ("jsonl", "csv", "parquet"):
         (found,) = grouped(write(tmp_path / f"a.{suffix}", rows), Columns(confidence=None))
         assert found[2] == [("x", None), ("y", None)]
+
+
+# Several models in one file
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+@pytest.mark.parametrize(
+    ("models", "columns", "notes"),
+    [
+        (["m", "n", "m"], Columns(), ["the column 'model' has 2 values: --by model votes on each apart"]),
+        (["1", "2", "3"], Columns(), ["the column 'model' has 3 values: --by model votes on each apart"]),
+        (["m", "m", ""], Columns(), []),
+        (["m", "n", "m"], Columns(by="model"), []),
+        (["m", "n", "m"], Columns(answer="model"), []),
+    ],
+)
+def test_models_that_vote_together_are_counted(
+    name: str, models: list[str], columns: Columns, notes: list[str], tmp_path: Path
+) -> None:
+    rows = [{"question_id": 1, "answer": "x", "confidence": 2.0, "model": model} for model in models]
+    with open_table(str(write(tmp_path / name, rows)), columns) as table:
+        for _ in range(2):
+            assert sum(batch.num_rows for batch in table.batches()) == 3
+            assert table.notes == notes
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("models", [[["m"], ["n"]], [None, "m"], [{"a": 1}, {"a": 2}], [7, 7]])
+def test_a_column_model_that_tells_no_models_apart_is_no_matter(
+    name: str, models: list[Any], tmp_path: Path
+) -> None:
+    rows = [{"question_id": 1, "answer": "x", "confidence": 2.0, "model": model} for model in models]
+    with open_table(str(write(tmp_path / name, rows)), Columns()) as table:
+        assert sum(batch.num_rows for batch in table.batches()) == 2
+        assert table.notes == []
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_no_more_than_a_thousand_models_are_counted(name: str, tmp_path: Path) -> None:
+    rows = [{"question_id": 1, "answer": "x", "confidence": 2.0, "model": n} for n in range(5000)]
+    with open_table(str(write(tmp_path / name, rows)), Columns()) as table:
+        list(table.batches())
+        assert table.notes == [
+            "the column 'model' has more than 1,000 values: --by model votes on each apart"
+        ]
+
+
+def test_a_model_whose_name_is_no_text_is_no_fault(tmp_path: Path) -> None:
+    names = pa.array([b"\xff", b"m"]).view(pa.string())
+    content = {"question_id": [1, 1], "answer": ["x", "x"], "confidence": [2.0, 2.0], "model": names}
+    pq.write_table(pa.table(content), tmp_path / "a.parquet")
+    with open_table(str(tmp_path / "a.parquet"), Columns()) as table:
+        list(table.batches())
+        assert len(table.notes) == 1

@@ -31,6 +31,10 @@ def test_fewer_than_sixteen_answers_get_a_note(n, says):
     assert not distrivote.vote([None], [1.0]).notes
 
 
+def test_one_answer_is_one_answer():
+    assert distrivote.vote(["a"], [1.0]).notes[0].startswith("Only 1 answer: ")
+
+
 def test_a_split_of_top_half_has_no_gaussians_and_says_nothing_of_humps():
     tally = distrivote.vote(["a"] * 16, [float(n) for n in range(1, 17)], method="wsc-top50")
     assert tally.first_split == tally.split == (8.5, 8, 8, None, None, None)

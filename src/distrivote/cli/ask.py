@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     WITHHELD,
     Alpha,
@@ -110,7 +111,6 @@ def ask(
     the majority. An answer below --min-probability is withheld, with exit code 3.
     """
     from distrivote.engines.base import SamplingParams
-    from distrivote.report.text import visible
     from distrivote.selfstepconf.deepconf import online_rule
     from distrivote.solve import check_budget
     from distrivote.stopping import stop_rule
@@ -144,10 +144,10 @@ def ask(
     else:
         _print(asked, controller, show)
     if solution.answer is None:
-        print(f"distrivote: no trajectory gave an answer{_why_none(solution)}", file=sys.stderr)
+        say(f"distrivote: no trajectory gave an answer{_why_none(solution)}")
         raise typer.Exit(1)
     if reason is not None:
-        print(f"distrivote: {visible(reason[0].lower() + reason[1:])}", file=sys.stderr)
+        say(f"distrivote: {reason[0].lower()}{reason[1:]}")
         raise typer.Exit(WITHHELD)
 
 
@@ -192,9 +192,9 @@ def _solve(
     from distrivote.solve import sample, solution_of
 
     console = open_console(sys.stderr)
-    say = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
-    engine = open_engine(choice, say=say, note=lambda text: print(f"note: {text}", file=sys.stderr))
-    headline = _headline(f"{engine.model}, {engine.name}", budget, method, controller)
+    tell = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
+    engine = open_engine(choice, say=tell, note=note)
+    headline = _headline(f"{_without_folder(engine.model)}, {engine.name}", budget, method, controller)
     if console.is_terminal and not quiet:
         console.print(headline, no_wrap=True, overflow="ellipsis")
     find = extractor(problem.extractor)
@@ -227,14 +227,14 @@ def _solve(
         except EngineError as error:
             if not trajectories:
                 raise
-            print(f"note: {error}", file=sys.stderr)
+            note(str(error))
     engine.close()
     if stopped and not trajectories:
         raise KeyboardInterrupt
     if settled:
-        print(f"settled after {len(trajectories)} of {budget} trajectories", file=sys.stderr)
+        say(f"settled after {len(trajectories)} of {budget} trajectories")
     elif len(trajectories) < budget:
-        print(f"voting on the {len(trajectories)} trajectories that are finished", file=sys.stderr)
+        say(f"voting on what is finished: {len(trajectories)} of {budget} trajectories")
     solution = solution_of(
         *(problem, trajectories, method, controller),
         equal=equal,
@@ -246,8 +246,8 @@ def _solve(
     if solution.tally.method != method and not sys.stdout.isatty():
         # On a terminal the notes of the vote are shown with it.
         notes.append(solution.ballot.notes[-1])
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+    for each in notes:
+        note(each)
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
 
@@ -255,16 +255,31 @@ def _silent(_text: str) -> None:
     pass
 
 
+def _without_folder(model: str) -> str:
+    """Return the name of a model's file without its folder; llama.cpp's server gives a whole path.
+
+    >>> _without_folder("/home/me/models/small.gguf"), _without_folder("HuggingFaceTB/SmolLM2-135M")
+    ('small.gguf', 'HuggingFaceTB/SmolLM2-135M')
+    """
+    from pathlib import PureWindowsPath  # which knows both kinds of slashes
+
+    is_path = model.startswith(("/", ".", "~")) or model.endswith(".gguf")
+    return PureWindowsPath(model).name if is_path else model
+
+
 def _headline(model: str, budget: int, method: str, controller: SelfStepConf | DeepConfOnline | None) -> str:
+    from distrivote.report.text import count
+
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
     steering = "SelfStepConf off" if controller is None else "SelfStepConf on"
     if controller is not None and type(controller).__name__ == "DeepConfOnline":
         steering = "DeepConf online"
-    return f"{model} · {budget} trajectories · {distri} · {steering}"
+    return f"{model} · {count(budget, 'trajectory')} · {distri} · {steering}"
 
 
 def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
     """Say what SelfStepConf did, also where it had nothing to do."""
+    from distrivote.report.text import count
     from distrivote.selfstepconf import lowest_ratio
 
     if controller is None:
@@ -274,16 +289,16 @@ def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
     ratios = [lowest_ratio(record, controller.alpha, controller.delta) for record in records]
     known = [ratio for ratio in ratios if ratio == ratio]
     if not known:
-        return f"{n} reflections; no trajectory has two steps to compare"
-    reflections = "1 reflection" if n == 1 else f"{n} reflections"
+        return f"{count(n, 'reflection')}; no trajectory has two steps to compare"
     lowest = f"lowest step at {min(known):.2f} of the threshold (reflects below {controller.delta:g})"
-    return f"{reflections}, {lowest}"
+    return f"{count(n, 'reflection')}, {lowest}"
 
 
 def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
     from rich.padding import Padding
 
     from distrivote.report.explanation import explanation
+    from distrivote.report.text import count
     from distrivote.report.trajectory import trajectory_text
 
     console = open_console(sys.stdout)
@@ -296,8 +311,8 @@ def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
     rate = solution.n_tokens / seconds if seconds > 0 else 0.0
     facts = (
         f"SelfStepConf: {_watched(solution, controller)}",
-        f"{len(solution.trajectories)} trajectories, {solution.n_tokens:,} tokens, {seconds:.1f} s"
-        f" ({rate:,.0f} tok/s)",
+        f"{count(len(solution.trajectories), 'trajectory')}, {count(solution.n_tokens, 'token')},"
+        f" {seconds:.1f} s ({rate:,.0f} tok/s)",
     )
     console.print()
     for fact in facts:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     AnswerColumn,
     By,
@@ -58,22 +58,21 @@ def calibrate(
     """
     from distrivote.evaluation.calibrating import calibrate as fit_to
     from distrivote.evaluation.loading import load_pool_sets
-    from distrivote.report.text import visible
     from distrivote.store.calibrations import check_calibration_place, write_calibration
     from distrivote.store.tables import Columns
 
     check_calibration_place(output, run)
     columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
     loaded = load_pool_sets(run, columns=columns, reads=())
-    for note in loaded.notes:
-        print(f"note: {visible(note)}", file=sys.stderr)
+    for each in loaded.notes:
+        note(each)
     fitted = fit_to(loaded.pool_sets, ", ".join(each.name for each in loaded.pool_sets)[:1000], seed)
     write_calibration(fitted.calibration, output)
     if as_json:
         _print_json(fitted, output)
     else:
         _print(fitted)
-        print(f"{output}: use it with --calibration {output}", file=sys.stderr)
+        say(f"{output}: use it with --calibration {output}")
 
 
 def _qualities(fitted: Fitted) -> Sequence[tuple[str, Quality]]:

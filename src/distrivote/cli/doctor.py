@@ -76,6 +76,7 @@ def _print_lines(findings: Sequence[Finding]) -> None:
 
 
 def _print_table(where: dict[str, str | int], findings: Sequence[Finding]) -> None:
+    from rich.padding import Padding
     from rich.text import Text
 
     from distrivote.report.columns import Column, lines_of
@@ -88,6 +89,12 @@ def _print_table(where: dict[str, str | int], findings: Sequence[Finding]) -> No
         "missing": ("–", colours.quiet),
         "fails": (CROSS, colours.wrong),
     }
+
+    def tell(finding: Finding, indent: int) -> None:
+        for text in (finding.detail, finding.fix):
+            if text:
+                screen.print(Padding(Text(visible(text)), (0, 0, 0, indent)))
+
     heading = (
         f"distrivote {where['distrivote']} · Python {where['python']} · {where['system']}"
         f" · {where['n_processors']} processors"
@@ -98,20 +105,23 @@ def _print_table(where: dict[str, str | int], findings: Sequence[Finding]) -> No
         if not shown:
             continue
         states = [Text(f"{marks[each.state][0]} {each.state}", marks[each.state][1]) for each in shown]
-        told = [_told(each) for each in shown]
         columns = [
             Column(kind, [Text(visible(each.name)) for each in shown], must=True),
             Column("", states, must=True),
-            Column("", told, most=120, least=24, must=True),
         ]
+        if kind != "server":
+            columns.append(Column("", [_told(each) for each in shown], most=120, least=24, must=True))
         screen.print()
-        for line in lines_of(columns, screen.width):
-            screen.print(line)
+        header, *rows = lines_of(columns, screen.width)
+        screen.print(header)
+        for row, finding in zip(rows, shown, strict=True):
+            screen.print(row)
+            if kind == "server":  # what was asked for is never cut off
+                tell(finding, 4)
     for finding in findings:
-        if finding.state == "fails":  # what is cut off in the table is said in full where it matters
+        if finding.state == "fails" and finding.kind != "server":  # in the table its end may be cut off
             screen.print()
-            screen.print(Text(f"  {visible(finding.detail)}"))
-            screen.print(Text(f"  {finding.fix}"))
+            tell(finding, 2)
     screen.print()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     AnswerColumn,
     By,
@@ -131,7 +132,7 @@ def evaluate(
     else:
         print_report(report)
     for line in written:
-        print(line, file=sys.stderr)
+        say(line)
 
 
 def _with_folders_opened(paths: Sequence[str]) -> list[str]:
@@ -214,8 +215,6 @@ def _written(report: Report, outputs: Sequence[str], figures: str | None, bar: P
 
 def print_report(report: Report) -> None:
     """Print the tables to standard output and the notes to standard error."""
-    from distrivote.report.text import visible
-
     if sys.stdout.isatty():
         _print_tables(report)
     else:
@@ -226,11 +225,11 @@ def print_report(report: Report) -> None:
         for fields in wide_lines(report):
             sys.stdout.buffer.write(tab_header(fields))
         sys.stdout.buffer.flush()
-    for note in report.notes:
-        print(f"note: {visible(note)}", file=sys.stderr)
+    for each in report.notes:
+        note(each)
     for result in report.results:
-        for note in result.notes:
-            print(f"note: {result.experiment}: {visible(note)}", file=sys.stderr)
+        for each in result.notes:
+            note(f"{result.experiment}: {each}")
 
 
 def _print_tables(report: Report) -> None:
@@ -258,9 +257,16 @@ def _print_list(as_json: bool) -> None:
         rows = [{"experiment": each.name, "title": each.title} for each in EXPERIMENTS.values()]
         print(json.dumps(rows, ensure_ascii=False, indent=2))
     elif sys.stdout.isatty():
+        import textwrap
+
         widest = max(map(len, EXPERIMENTS))
+        below, width = " " * (widest + 4), open_console(sys.stdout).width
         for each in EXPERIMENTS.values():
-            print(f"  {each.name:{widest}}  {each.title}")
+            print(
+                textwrap.fill(
+                    each.title, width, initial_indent=f"  {each.name:{widest}}  ", subsequent_indent=below
+                )
+            )
     else:
         for each in EXPERIMENTS.values():
             print(f"{each.name}\t{each.title}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     Alpha,
     ApiKey,
@@ -181,8 +182,8 @@ def generate(
     try:
         keep = Keep(texts, token_confidences, top_logprobs)
         with terminated_like_interrupted(), opened, RunWriter(path, manifest, keep=keep) as writer:
-            for note in writer.notes:
-                _note(note)
+            for each in writer.notes:
+                note(each)
             changed = _changed_question(path, loaded.problems)
             if changed is not None:
                 raise InputError(
@@ -216,11 +217,8 @@ def generate(
         raise typer.Exit(130)
 
 
-def _note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
-
-
 def _tell_how_to_go_on() -> None:
+    # Not wrapped: a command is there to be copied.
     print(f"go on with: distrivote {_without_key(sys.argv[1:])}", file=sys.stderr)
 
 
@@ -262,8 +260,8 @@ class _Opened:
             on_screen = open_console(sys.stderr).is_terminal
             self._engine = open_engine(
                 self._choice,
-                say=lambda text: print(text, file=sys.stderr) if on_screen else None,
-                note=_note,
+                say=lambda text: say(text) if on_screen else None,
+                note=note,
             )
         return self._engine
 
@@ -342,6 +340,8 @@ def _changed_question(path: str, problems: Sequence[Problem]) -> str | None:
 
 
 def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json: bool) -> None:
+    from distrivote.report.text import count
+
     n = sum(len(item.samples) for item in work)
     most = n * max_tokens
     plan: dict[str, Any] = {"n_questions": len(work), "n_trajectories": n, "n_tokens_at_most": most}
@@ -352,7 +352,7 @@ def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json:
 
         print(json.dumps(plan))
         return
-    line = f"{n:,} trajectories of {len(work):,} questions to do, {most:,} tokens at most"
+    line = f"{count(n, 'trajectory')} of {count(len(work), 'question')} to do, {most:,} tokens at most"
     if price is not None:
         line += f", {plan['cost_at_most']:,.2f} at {price:g} per million"
     print(line)
@@ -404,7 +404,7 @@ def _run_on_ray(
 
     n_todo, on_screen = sum(len(item.samples) for item in items), open_console(sys.stderr).is_terminal
     display = RunDisplay(n_todo, len(items), on_screen)
-    stored = generate_on_ray(shared, items, cluster, _note)
+    stored = generate_on_ray(shared, items, cluster, note)
     stopped = False
     try:
         for item in stored if items else ():
@@ -420,14 +420,16 @@ def _run_on_ray(
 
 
 def _tell(summary: dict[str, Any], n_todo: int) -> None:
+    from distrivote.report.text import count
+
     made = summary["n_trajectories"]
     if not n_todo:
-        print(f"{summary['run']} is complete: {summary['budget']} trajectories of every question")
+        print(f"{summary['run']} is complete: {count(summary['budget'], 'trajectory')} of every question")
         return
     right = "" if summary["accuracy"] is None else f", {summary['accuracy']:.1%} right"
     print(
-        f"{summary['run']}: {made:,} trajectories added, {summary['n_tokens']:,} tokens,"
-        f" {summary['n_reflections']:,} reflections{right}"
+        f"{summary['run']}: {count(made, 'trajectory')} added, {count(summary['n_tokens'], 'token')},"
+        f" {count(summary['n_reflections'], 'reflection')}{right}"
     )
     if made < n_todo and not summary["settles"]:
-        print(f"{n_todo - made:,} are still to do: the same command goes on", file=sys.stderr)
+        say(f"{n_todo - made:,} are still to do: the same command goes on")

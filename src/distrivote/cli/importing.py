@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.messages import note
 from distrivote.cli.options import Json, Split
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def import_files(
         finally:
             progress.clear()
     for warning in noted:
-        print(f"note: {warning.message}", file=sys.stderr)
+        note(str(warning.message))
     if as_json:
         _print_json(output, imported)
         return
@@ -105,8 +105,8 @@ def import_files(
         f"{output}: {imported.n_trajectories:,} trajectories of {imported.n_questions:,} questions"
         f" from {imported.n_files:,} {'file' if imported.n_files == 1 else 'files'} ({kinds})"
     )
-    for note in imported.notes:
-        print(f"note: {note}", file=sys.stderr)
+    for each in imported.notes:
+        note(each)
 
 
 def _truths(benchmark: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from distrivote.answers.forms import normal_form
 from distrivote.engines.base import Progress
-from distrivote.report.text import shortened
+from distrivote.report.text import count, shortened
 from distrivote.trajectory import Trajectory
 
 _BAR, _SHORT_BAR = 28, 10
@@ -74,11 +74,11 @@ class Sampling:
         if 0 < n < self._budget:
             left = seconds / n * (self._budget - n)
             parts.append(f"{int(left) // 60}:{int(left) % 60:02d} left")
-        parts.append(f"{self._progress.n_reflections} reflections")
+        parts.append(count(self._progress.n_reflections, "reflection"))
         line.append(" · ".join(parts))
         shares = [
-            f"{shortened(self._labels[form], 20)} {count / self._votes.total():.0%}"
-            for form, count in self._votes.most_common(_ANSWERS)
+            f"{shortened(self._labels[form], 20)} {n_votes / self._votes.total():.0%}"
+            for form, n_votes in self._votes.most_common(_ANSWERS)
         ]
         if shares:
             line.append("\nso far   " + " · ".join(shares), style="dim")

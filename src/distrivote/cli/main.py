@@ -19,6 +19,7 @@ from distrivote.cli.doctor import doctor
 from distrivote.cli.evaluate import evaluate
 from distrivote.cli.generate import generate
 from distrivote.cli.importing import import_files
+from distrivote.cli.messages import say
 from distrivote.cli.plan import plan
 from distrivote.cli.runs import compact, export, runs, show
 from distrivote.cli.serve import serve
@@ -84,13 +85,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         app(args=_with_address(sys.argv[1:] if argv is None else argv), prog_name="distrivote")
     except DistrivoteError as error:
-        from distrivote.report.text import visible
-
-        print(f"distrivote: error: {visible(str(error))}", file=sys.stderr)
+        say(f"distrivote: error: {error}")
+        for line in getattr(error, "__notes__", ()):
+            say(f"  {line}")
         sys.exit(error.exit_code)
     except OSError as error:
         # A full disk or the like. Python would stumble over the unwritten rest when it exits.
-        print(f"distrivote: error: {error}", file=sys.stderr)
+        say(f"distrivote: error: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
     except KeyboardInterrupt:

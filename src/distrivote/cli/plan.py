@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.messages import note
 from distrivote.cli.options import Json, Seed
 from distrivote.errors import InputError
 
@@ -56,8 +57,8 @@ def plan(
         print(json.dumps(said | {"notes": result.notes}, ensure_ascii=False, indent=2))
         return
     _print_table(result)
-    for note in result.notes:
-        print(f"note: {note}", file=sys.stderr)
+    for each in result.notes:
+        note(each)
 
 
 def _numbers(text: str) -> list[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from distrivote.cli.messages import clear_line, show_in_place
+
 _PATIENCE = 2.0
 _EVERY = 0.2
 
@@ -21,12 +23,10 @@ class Progress:
         """Say that a part of the file (0 to 1) has been read and this many rows voted on."""
         now = time.monotonic()
         if self.on and now >= self.next:
-            sys.stderr.write(f"\r{done:4.0%} read · {n_rows:,} trajectories\x1b[K")
-            sys.stderr.flush()
+            show_in_place(f"{done:4.0%} read", f"{n_rows:,} trajectories")
             self.next, self.shown = now + _EVERY, True
 
     def clear(self) -> None:
         if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            clear_line()
         self.shown = False

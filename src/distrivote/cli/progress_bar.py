@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
+from distrivote.cli.messages import show_in_place, width
 from distrivote.cli.progress import Progress
 
 _WIDTH = 28
@@ -18,8 +18,10 @@ class ProgressBar(Progress):
         """Say which part is done, 0 to 1, and what is being done."""
         now = time.monotonic()
         if self.on and now >= self.next:
+            from distrivote.report.text import shortened
+
             filled = round(_WIDTH * min(max(part, 0.0), 1.0))
             bar = "━" * filled + "─" * (_WIDTH - filled)
-            sys.stderr.write(f"\r{what} {bar} {part:4.0%}\x1b[K")
-            sys.stderr.flush()
+            room = max(1, width() - 1 - len(f" {bar} {part:4.0%}"))
+            show_in_place(f"{shortened(what, room)} {bar} {part:4.0%}")
             self.next, self.shown = now + _EVERY, True

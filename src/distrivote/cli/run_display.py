@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any
+
+from distrivote.cli.messages import clear_line, show_in_place
 
 if TYPE_CHECKING:
     from distrivote.engines.base import Progress
@@ -39,6 +40,8 @@ class RunDisplay:
         now = time.monotonic()
         if not self._on or now - self._shown < 0.2:
             return
+        from distrivote.report.text import count
+
         self._shown = now
         seconds = now - self._begun
         parts = [
@@ -51,14 +54,12 @@ class RunDisplay:
             parts.append(f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left")
         if self._n_known:
             parts.append(f"{self._n_right / self._n_known:.1%} right")
-        parts.append(f"{self._n_reflections:,} reflections")
-        sys.stderr.write("\r" + " · ".join(parts) + "\x1b[K")
-        sys.stderr.flush()
+        parts.append(count(self._n_reflections, "reflection"))
+        show_in_place(*parts)
 
     def clear(self) -> None:
         if self._on:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            clear_line()
 
     def summary(self, stopped: bool) -> dict[str, Any]:
         seconds = time.monotonic() - self._begun

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.messages import note, say
 from distrivote.cli.options import Json, Method
 from distrivote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from distrivote.store.run_rows import Row
     from distrivote.store.runs import Run
 
+_SHORTEST, _SHORTEST_NAME = 9, 17
 _RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 
 
@@ -39,7 +43,7 @@ def runs(
     if as_json:
         _print_json(found)
     elif not found:
-        print(f"no runs in {folder}", file=sys.stderr)
+        say(f"no runs in {folder}")
     else:
         _print_table(found, ["run", "benchmark", "model", "ssc", "questions", "trajectories", "tokens"])
 
@@ -81,9 +85,25 @@ def show(
             explain_question(table, (pipeline.name,), False, question)
         _print_notes(note for note in table.notes if note not in stored.notes)
     else:
-        from distrivote.report.trajectory import trajectory_text
+        _print_sample(stored.row(question, sample))
 
-        open_console(sys.stdout).print(trajectory_text(stored.trajectory(question, sample)))
+
+def _print_sample(row: Row) -> None:
+    """Print what the run knows of a trajectory, then its text."""
+    from rich.padding import Padding
+
+    from distrivote.report.trajectory import facts_of, trajectory_text
+    from distrivote.store.run_rows import trajectory_of
+
+    console = open_console(sys.stdout)
+    console.print()
+    console.print(Padding(facts_of(row), (0, 0, 0, 2), expand=False), style="dim")
+    console.print()
+    if row.text:
+        console.print(trajectory_text(trajectory_of(row)))
+    else:
+        console.print("  the run does not hold this text" if row.text is None else "  the reply is empty")
+    console.print()
 
 
 def _print_question(run: Run, question_id: str) -> None:
@@ -129,6 +149,7 @@ def export(
     ] = "table",
 ) -> None:
     """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
+    from distrivote.report.text import count
     from distrivote.store.runs import Run
     from distrivote.store.writing import check_output, writing
 
@@ -140,22 +161,24 @@ def export(
     if file_format == "deepconf":
         from distrivote.store.export_deepconf import export_deepconf
 
-        written = f"{export_deepconf(stored, output):,} questions"
+        written = count(export_deepconf(stored, output), "question")
     elif file_format == "run":
         from distrivote.store.export_run import export_run
 
-        written = f"{export_run(stored, output):,} trajectories"
+        written = count(export_run(stored, output), "trajectory")
     else:
         columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "correct", "n_tokens"]
         table = stored.table(columns)
         with writing(output) as writer:
             writer.write(table)
-        written = f"{table.num_rows:,} rows"
+        written = count(table.num_rows, "row")
     _print_notes(stored.notes)
-    print(f"{output}: {written}", file=sys.stderr)
+    say(f"{output}: {written}")
 
 
 def _facts(run: Run) -> dict[str, Any]:
+    from distrivote.store.runs import known_tokens
+
     manifest, questions = run.manifest, run.questions()
     return {
         "run": str(run.path),
@@ -165,15 +188,13 @@ def _facts(run: Run) -> dict[str, Any]:
         "budget": manifest.budget,
         "questions": len(questions),
         "trajectories": sum(question.n_trajectories for question in questions),
-        "tokens": sum(question.n_tokens for question in questions),
+        "tokens": known_tokens(questions),
     }
 
 
 def _print_notes(notes: Iterable[str]) -> None:
-    from distrivote.report.text import visible
-
-    for note in notes:
-        print(f"note: {visible(note)}", file=sys.stderr)
+    for each in notes:
+        note(each)
 
 
 def _print_json(value: object) -> None:
@@ -184,10 +205,10 @@ def _print_json(value: object) -> None:
 
 def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
     """Print aligned columns on a terminal, tab-separated lines in a pipe."""
-    from distrivote.report.text import shortened
+    from distrivote.report.text import shortened, visible
 
     def cell(value: object) -> str:
-        return f"{value:,}" if isinstance(value, int) else "" if value is None else shortened(str(value), 60)
+        return f"{value:,}" if isinstance(value, int) else "–" if value is None else shortened(str(value), 60)
 
     if not sys.stdout.isatty():
         print("\t".join(names))
@@ -198,14 +219,17 @@ def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
 
     from distrivote.report.columns import Column, lines_of
 
-    columns = [
-        Column(
-            name,
-            [Text(cell(row[name])) for row in rows],
-            right=all(isinstance(row[name], int) for row in rows),
-        )
-        for name in names
-    ]
+    columns: list[Column] = []
+    for name in names:
+        is_number = all(isinstance(row[name], int | None) for row in rows)
+        least = None if is_number else _SHORTEST if columns else _SHORTEST_NAME
+        cells = [Text(cell(row[name])) for row in rows]
+        ends: list[Text] = []
+        if name == "run":  # of a path the end says which run it is
+            parts = [visible(row[name]).rpartition(os.sep) for row in rows]
+            cells = [Text(folder) for folder, _, _ in parts]
+            ends = [Text(slash + last) for _, slash, last in parts]
+        columns.append(Column(name, cells, right=is_number, least=least, ends=ends))
     screen = open_console(sys.stdout)
     screen.print()
     for line in lines_of(columns, screen.width):

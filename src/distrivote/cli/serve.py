@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.messages import say
 from distrivote.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -170,14 +170,12 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
             listening.bind((host, port))
         except (OSError, OverflowError) as error:
             raise EngineError(f"can't listen on {host} port {port} ({error}): give another --port") from error
-        with closing(open_engine(choice, say=_say, note=_say)) as engine:
+        with closing(open_engine(choice, say=say, note=say)) as engine:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
             app = create_app(engine, method, settings)
             listening.listen(128)  # whoever reads the address may connect at once
-            _say(
-                f"{engine.model} ({engine.name}), {method}: open {address}, or point clients to {address}/v1"
-            )
+            say(f"{engine.model} ({engine.name}), {method}: open {address}, or point clients to {address}/v1")
             config = uvicorn.Config(
                 app,
                 http=PatientProtocol,
@@ -187,7 +185,3 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
                 server_header=False,
             )
             uvicorn.Server(config).run(sockets=[listening])
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.messages import note
 from distrivote.cli.options import WITHHELD, CalibrationFile, MinProbability, Signal, calibration_of
 from distrivote.cli.progress import Progress
 from distrivote.errors import InputError
@@ -120,6 +121,7 @@ def vote(
         confidence=confidence_column if confident else None,
         by=by,
         truth=truth_column,
+        without_confidence=", or vote by --method sc, which needs none" if signal is None else "",
     )
     chosen = _chosen(file, columns, signal)
     methods = tuple(pipelines)
@@ -174,7 +176,7 @@ def _vote_on_all(
     from distrivote.store.writing import writing
 
     def vote_once(printout: Printout, held: bool) -> Totals:
-        totals, progress = Totals(methods), Progress()
+        totals, progress = Totals(methods, bar), Progress()
         group = hold_questions if held else stream_questions
         with ExitStack() as stack:
             stack.callback(progress.clear)
@@ -234,7 +236,7 @@ def explain_question(
     n_withheld = sum(reason is not None for reason in reasons)
     (results,) = hold_elections([one], methods, bar)
     if as_json:
-        totals = Totals(methods)
+        totals = Totals(methods, bar)
         totals.add(results)
         with closing(JsonPrintout(sys.stdout.buffer, table.columns.by)) as document:
             document.add(results)
@@ -274,7 +276,5 @@ def _unsorted(table: AnswerTable, n_rows: int | None = None) -> str:
 
 
 def _say(notes: list[str]) -> None:
-    from distrivote.report.text import visible
-
-    for note in notes:
-        print(f"note: {visible(note)}", file=sys.stderr)
+    for each in notes:
+        note(each)

@@ -166,7 +166,8 @@ def _transitions(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
         for state, before in enumerate(_REACHED_BY):
             for number, split in enumerate(SPLITTERS):
                 transitions[number, state, token] = _behind(split, before, text)
-            transitions[NO_DELIMITER, state, token] = TEXT if (before + text).strip() else BLANK
+            # A token without text is a part of a character.
+            transitions[NO_DELIMITER, state, token] = BLANK if (before + text).isspace() else TEXT
     return transitions
 
 

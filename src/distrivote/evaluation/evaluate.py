@@ -116,9 +116,27 @@ def _result(experiment: Experiment, setting: Setting, scores: Scores, against_pa
         experiment.title,
         tuple(found.tables),
         tuple(found.charts),
-        tuple(dict.fromkeys(notes)),
+        _merged(notes, [study.model for study in setting.studies]),
         seconds,
     )
+
+
+def _merged(notes: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
+    """Return each note once, and as one those that differ only in the model they begin with.
+
+    >>> _merged(["a: no run", "b: no run", "c: none", "the rest"], "abc")
+    ('a, b: no run', 'c: none', 'the rest')
+    """
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        model = next((name for name in models if note.startswith((f"{name}: ", f"{name} on "))), "")
+        found.setdefault(note.removeprefix(model), []).append(model)
+    merged = []
+    for rest, names in found.items():
+        names = list(dict.fromkeys(names))
+        whole = 1 < len(names) == len(models)
+        merged.append((f"all {len(names)} models" if whole else ", ".join(names)) + rest)
+    return tuple(merged)
 
 
 def _source(each: PoolSet) -> Row:
@@ -149,9 +167,14 @@ def _notes(sets: Sequence[PoolSet], budget: int | None, chosen: int) -> list[str
             f"{', '.join(whole)}: the budget is the whole pool, so that all repeats draw the same"
             " trajectories and differ only in their order: the spread over repeats says nothing"
         )
+    unsure = [each.name for each in sets if not has_confidence(each)]
+    if unsure:
+        verb = "has" if len(unsure) == 1 else "have"
+        notes.append(
+            f"{', '.join(unsure)} {verb} no confidences: only majority voting and pass@k can be shown"
+        )
     for each in sets:
         if not has_confidence(each):
-            notes.append(f"{each.name} has no confidences: only majority voting and pass@k can be shown")
             continue
         lacking = sum(int((np.isnan(pool.confidence) & (pool.classes >= 0)).sum()) for pool in each.pools)
         if lacking:

@@ -31,9 +31,17 @@ class Column:
     must: bool = False
     """Never left out."""
 
+    ends: Sequence[Text] = ()
+    """What follows each cell and stays where the cell is shortened; then it loses its beginning."""
+
+    @property
+    def pairs(self) -> list[tuple[Text, Text]]:
+        """The cells, each with its end."""
+        return list(zip(self.cells, self.ends or [Text()] * len(self.cells), strict=True))
+
     @property
     def natural(self) -> int:
-        widths = [cell.cell_len for cell in self.cells]
+        widths = [cell.cell_len + end.cell_len for cell, end in self.pairs]
         return max(len(self.header), min(self.most, max(widths, default=0)))
 
     @property
@@ -51,8 +59,8 @@ def lines_of(columns: Sequence[Column], width: int) -> list[Text]:
             break
         shown = [column for column in shown if column is not extra[-1]]
     widths = _widths(shown, width, gap)
-    header = [Text(column.header, style="dim") for column in shown]
-    rows = zip(*(column.cells for column in shown), strict=True)
+    header = [(Text(column.header, style="dim"), Text()) for column in shown]
+    rows = zip(*(column.pairs for column in shown), strict=True)
     lines = [_line(cells, shown, widths, gap) for cells in [header, *rows]]
     for line in lines:
         line.truncate(width)
@@ -78,17 +86,32 @@ def total_width(widths: Sequence[int], gap: int = _NARROW_GAP) -> int:
     return INDENT + sum(widths) + gap * (len(widths) - 1)
 
 
-def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int], gap: int) -> Text:
+def _line(
+    cells: Sequence[tuple[Text, Text]], columns: Sequence[Column], widths: Sequence[int], gap: int
+) -> Text:
     line = Text(" " * INDENT, no_wrap=True)
-    for index, (cell, column, width) in enumerate(zip(cells, columns, widths, strict=True)):
-        fitted = cell.copy()
-        fitted.truncate(width, overflow="ellipsis")
+    for index, ((cell, end), column, width) in enumerate(zip(cells, columns, widths, strict=True)):
+        fitted = _fitted(cell, end, width)
         space = " " * (width - fitted.cell_len)
         line.append(" " * gap if index else "")
         line.append(space if column.right else "")
         line.append_text(fitted)
         line.append(space if not column.right and index < len(cells) - 1 else "")
     return line
+
+
+def _fitted(cell: Text, end: Text, width: int) -> Text:
+    """Return a cell and its end in at most so many columns."""
+    if end.cell_len < width:
+        fitted = cell.copy()
+        fitted.truncate(width - end.cell_len, overflow="ellipsis")
+        return fitted.append_text(end)
+    if not cell and end.cell_len == width:
+        return end
+    tail = end
+    while tail and tail.cell_len >= width:
+        tail = tail[1:]
+    return Text("…").append_text(tail)
 
 
 def indented(text: str, width: int, style: str = "") -> Text:

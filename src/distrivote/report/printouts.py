@@ -122,13 +122,12 @@ def vote_rows(results: Results, most: int) -> list[VoteRow]:
     n = min(most, len(results))
     beside = results.methods != (MAJORITY,) and MAJORITY not in results.methods
     ids = [str(value) for value in results.ids.slice(0, n).to_pylist()]
-    if results.by is not None:
-        bys = results.by.slice(0, n).to_pylist()
-        ids = [f"{by}/{question}" for by, question in zip(bys, ids, strict=True)]
+    groups = [None] * n if results.by is None else [str(by) for by in results.by.slice(0, n).to_pylist()]
     choices = [_choices(results.verdicts[name], n) for name in results.methods]
     majority = _choices(results.majority, n)
     return [
-        VoteRow(ids[i], tuple(of[i] for of in choices), majority[i] if beside else None) for i in range(n)
+        VoteRow(ids[i], tuple(of[i] for of in choices), majority[i] if beside else None, groups[i])
+        for i in range(n)
     ]
 
 
@@ -181,6 +180,13 @@ def notes_of(totals: Totals) -> list[str]:
         notes.append(
             f"{totals.n_one_hump:,} {of} hardly {have} two humps of confidence: the split says little there"
         )
+    if totals.n_uncalibrated and totals.bar.min_probability:
+        have = "has" if totals.n_uncalibrated == 1 else "have"
+        fitted = totals.bar.calibration
+        notes.append(
+            f"{totals.n_uncalibrated:,} {of} {have} fewer than {fitted.fewest:,} or more than {fitted.most:,}"
+            " answers, on which probabilities were not fitted: take them as a guess there"
+        )
     for name in totals.methods:
         n = totals.n_withheld.get(name, 0)
         if n:
@@ -209,6 +215,7 @@ def totals_json(totals: Totals) -> dict[str, Any]:
         "n_unanswered": totals.n_unanswered,
         "n_small_pools": totals.n_small,
         "n_one_hump": totals.n_one_hump,
+        "n_uncalibrated": totals.n_uncalibrated,
         "n_withheld": {name: totals.n_withheld.get(name, 0) for name in totals.methods},
         "accuracy": accuracy,
     }

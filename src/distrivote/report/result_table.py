@@ -19,6 +19,7 @@ from distrivote.report.columns import Column as Printed
 from distrivote.report.text import count, shortened
 
 _LONGEST_TEXT, _SHORTEST_TEXT = 40, 12
+_INTERVALS = "a to b"
 
 
 def result_table(table: Table, width: int) -> Group:
@@ -32,6 +33,8 @@ def result_table(table: Table, width: int) -> Group:
     titles = [Text(" " * INDENT + line, style="bold", no_wrap=True) for line in told]
     lines = [*titles, *lines_of(columns[:shown], width)]
     below = _phrases(table, detail)
+    if detail == 0 and any(phrase.startswith(_INTERVALS) for phrase in legend(table)):
+        below.append("…95% intervals left out; -o FILE gives them")
     if shown < len(columns):
         below.append(f"…{count(len(columns) - shown, 'more column')}; -o FILE gives all")
     if not table.rows:
@@ -84,7 +87,7 @@ def _padded(parts: Sequence[str]) -> list[str]:
 
 def _phrases(table: Table, detail: int) -> list[str]:
     """Return the legend of what is shown at this level of detail."""
-    hidden = {2: (), 1: ("±",), 0: ("±", "a to b")}[detail]
+    hidden = {2: (), 1: ("±",), 0: ("±", _INTERVALS)}[detail]
     return [phrase for phrase in legend(table) if not phrase.startswith(hidden or ("\0",))]
 
 

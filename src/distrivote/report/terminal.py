@@ -43,6 +43,8 @@ class VoteRow:
     question: str
     choices: tuple[Choice, ...]
     majority: Choice | None
+    group: str | None = None
+    """What the question belongs to, as a model; shown before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def vote_table(
         n_questions: How many there are in all, if more than are shown.
     """
     colours = palette()
-    columns = [Column("question", [_text(row.question) for row in rows], most=32, least=12, must=True)]
+    columns = [_questions(rows)]
     for index, name in enumerate(methods):
         header = "answer" if len(methods) == 1 else name
         answers = [_answer(row.choices[index], colours, bold=True) for row in rows]
@@ -82,6 +84,15 @@ def vote_table(
         more = f"…{n_questions - len(rows):,} more questions; -o FILE or --json gives all"
         lines.append(indented(more, width, "dim"))
     return Group(*lines)
+
+
+def _questions(rows: Sequence[VoteRow]) -> Column:
+    """Return the ids; where they don't fit, the name of a group is shortened and not the question."""
+    if any(row.group is not None for row in rows):
+        groups = [_text(row.group or "") for row in rows]
+        ends = [_text(f"/{row.question}") for row in rows]
+        return Column("question", groups, most=32, least=12, must=True, ends=ends)
+    return Column("question", [_text(row.question) for row in rows], most=32, least=12, must=True)
 
 
 def _details(choices: Sequence[Choice], colours: Palette) -> list[Column]:

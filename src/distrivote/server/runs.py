@@ -23,7 +23,7 @@ from distrivote.store.questions import stream_questions
 from distrivote.store.results import Results, hold_elections
 from distrivote.store.run_rows import Row, trajectory_of
 from distrivote.store.run_sources import check_ks
-from distrivote.store.runs import Run
+from distrivote.store.runs import Run, known_tokens
 from distrivote.store.table_run import unmeasured_note
 from distrivote.store.tables import Columns, open_table
 from distrivote.trajectory import Insertion, Interventions
@@ -67,7 +67,7 @@ def run_json(path: Path) -> dict[str, Any]:
         "ssc": None if manifest.ssc is None else dict(manifest.ssc),
         "n_questions": len(questions),
         "n_trajectories": sum(question.n_trajectories for question in questions),
-        "n_tokens": sum(question.n_tokens for question in questions),
+        "n_tokens": known_tokens(questions),
         "notes": list(run.notes),
     }
 
@@ -133,7 +133,7 @@ def _rows(results: Results, method: str, facts: dict[str, dict[str, Any]]) -> li
                 "n_answered": fact.get("answered_sum"),
                 "n_answers": fact.get("class_count_distinct"),
                 "n_right": fact.get("correct_sum"),
-                "n_tokens": fact.get("n_tokens_sum") or 0,
+                "n_tokens": fact.get("n_tokens_sum"),
             }
         )
     return rows
@@ -244,7 +244,7 @@ def _trajectory_json(
         "index": row["sample"],
         "answer": row["answer"],
         "confidence": None if confidence is None else number(confidence),
-        "n_tokens": row["n_tokens"] or 0,
+        "n_tokens": row["n_tokens"],
         "finish_reason": row["finish_reason"],
         "server": row["server"],
         **steps_json(record, tokens, watched),

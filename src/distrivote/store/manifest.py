@@ -37,6 +37,9 @@ _KINDS: dict[str, type] = {
 }
 _OPTIONAL = ("ssc", "limit", "stop_when")
 _DEEPEST = 8
+_MOST_CHANGES = 8
+_NOT_SAMPLED = {"import": "imported", "simulate": "simulated"}
+"""Engines that are none, and what was done instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +129,22 @@ class Manifest:
 
     def going_on(self, asked: Manifest, run: Path) -> Manifest:
         """Return the manifest of this run when it goes on as asked; InputError if that is another run."""
+        if self.engine in _NOT_SAMPLED and asked.engine != self.engine:
+            raise InputError(
+                f"{run} was {_NOT_SAMPLED[self.engine]} and not sampled from a model: name another folder, or"
+                " make another run with --new"
+            )
         changes = list(differences(self, asked))
         if changes:
-            raise InputError(
-                f"{run} was made with other settings ({'; '.join(changes)}): ask for what it was made with,"
-                " or make another run with --new"
+            error = InputError(
+                f"{run} was made with other settings: ask for what it was made with, or make another run with"
+                " --new"
             )
+            for change in changes[:_MOST_CHANGES]:
+                error.add_note(change)
+            if len(changes) > _MOST_CHANGES:
+                error.add_note(f"and {len(changes) - _MOST_CHANGES} more")
+            raise error
         limits = (self.limit, asked.limit)
         limit = None if None in limits else max(n for n in limits if n is not None)
         return dataclasses.replace(self, budget=max(self.budget, asked.budget), limit=limit)

@@ -172,6 +172,7 @@ class Totals:
     """Counts over all questions of a file."""
 
     methods: tuple[str, ...]
+    bar: Bar = field(default_factory=Bar)
     n_questions: int = 0
     n_trajectories: int = 0
     n_unanswered: int = 0
@@ -180,6 +181,9 @@ class Totals:
 
     n_one_hump: int = 0
     """Questions whose confidences hardly have two humps, for one of the methods that look."""
+
+    n_uncalibrated: int = 0
+    """Questions with fewer or more answers than probabilities were fitted on."""
 
     accuracy: dict[str, Accuracy] = field(default_factory=dict)
     """Of the answers that were given."""
@@ -194,6 +198,8 @@ class Totals:
         self.n_unanswered += int((results.n_trajectories - n_cast).sum())
         if any(parse_method(name).filter is not None for name in self.methods):
             self.n_small += int(((n_cast > 0) & (n_cast < MIN_POOL)).sum())
+        fitted = self.bar.calibration
+        self.n_uncalibrated += int(((n_cast > fitted.most) | ((n_cast > 0) & (n_cast < fitted.fewest))).sum())
         separations = [results.verdicts[name].separation for name in self.methods]
         one_hump = np.any([d < MIN_SEPARATION for d in separations], axis=0)
         self.n_one_hump += int((one_hump & (n_cast >= MIN_POOL)).sum())

@@ -21,7 +21,7 @@ from distrivote.store.faults import (
     quoted,
 )
 from distrivote.store.labels import NotOneValue, label, text_array
-from distrivote.store.tables import AnswerTable
+from distrivote.store.tables import MODEL, AnswerTable
 
 
 class Rows:
@@ -42,6 +42,7 @@ class Rows:
         self.confidences: list[float] = []
         self.truths: list[str | None] = []
         self.correct: list[bool | None] = []
+        self.pools_models = self.table.pools_models
 
     def add(self, line: int, record: dict[str, Any]) -> None:
         names = self.table.columns
@@ -58,6 +59,10 @@ class Rows:
         correct = record.get("correct") if self.flagged else None
         self.truths.append(None if truth is None else self._label(line, self.truth, truth))
         self.correct.append(None if correct is None else self._flag(line, correct))
+        if self.pools_models:
+            model = record.get(MODEL)
+            if isinstance(model, int | str) and model != "":
+                self.table.models.add(model)
         self.n_added += 1
 
     def __len__(self) -> int:

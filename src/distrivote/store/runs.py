@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.store.manifest import Manifest
+from distrivote.store.natural import natural_key
 from distrivote.store.parquet_pages import allowance
 from distrivote.store.run_classes import NEEDED, classified
 from distrivote.store.run_listing import Listing, damage_notes, list_parts
@@ -33,8 +34,16 @@ class StoredQuestion(NamedTuple):
 
     id: str
     n_trajectories: int
-    n_tokens: int
+    n_tokens: int | None
+    """As far as they are known; None if no trajectory says."""
+
     ground_truth: str | None
+
+
+def known_tokens(questions: Sequence[StoredQuestion]) -> int | None:
+    """Return the tokens of questions together, None if no question says."""
+    known = [question.n_tokens for question in questions if question.n_tokens is not None]
+    return sum(known) if known or not questions else None
 
 
 class Run:
@@ -84,20 +93,14 @@ class Run:
         return (classified(table) if fill else table).select(names)
 
     def questions(self) -> tuple[StoredQuestion, ...]:
-        """Return what there is on each question, by id."""
+        """Return what there is on each question, by id, question 2 before question 10."""
         table = self.table(("question_id", "n_tokens", "ground_truth"))
         groups = table.group_by("question_id", use_threads=False).aggregate(
             [("question_id", "count"), ("n_tokens", "sum"), ("ground_truth", "max")]
         )
-        return tuple(
-            StoredQuestion(
-                row["question_id"],
-                row["question_id_count"],
-                row["n_tokens_sum"] or 0,
-                row["ground_truth_max"],
-            )
-            for row in groups.to_pylist()
-        )
+        names = ("question_id", "question_id_count", "n_tokens_sum", "ground_truth_max")
+        found = [StoredQuestion(*(row[name] for name in names)) for row in groups.to_pylist()]
+        return tuple(sorted(found, key=lambda question: natural_key(question.id)))
 
     def row(self, question_id: str, sample: int) -> Row:
         """Return a stored trajectory with everything that is known of it."""

@@ -29,7 +29,7 @@ from distrivote.store.faults import (
 )
 from distrivote.store.labels import Labeller, NotOneValue
 from distrivote.store.parquet_pages import PagesError, check_footer, check_rows, weigh
-from distrivote.store.tables import AnswerTable, check_columns, is_empty
+from distrivote.store.tables import MODEL, AnswerTable, check_columns, is_empty
 
 BATCH_ROWS = 1 << 18
 """Of the sizes 2^17 to 2^20 the fastest on 10 million rows, and 20 MB of memory."""
@@ -54,7 +54,9 @@ def read_parquet(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         check = Check(table, *table.columns.truths(names))
         for name in sorted(check.wanted):
             check.require_one_value(name, file.schema_arrow.field(name).type)
-        batches = file.iter_batches(_batch_rows(table, file, check.wanted), columns=sorted(check.wanted))
+        pools_models = MODEL in names and table.pools_models and _is_name(file.schema_arrow.field(MODEL).type)
+        wanted = sorted({*check.wanted, MODEL} if pools_models else check.wanted)
+        batches = file.iter_batches(_batch_rows(table, file, wanted), columns=wanted)
         while True:
             try:
                 batch = next(batches, None)
@@ -63,8 +65,26 @@ def read_parquet(table: AnswerTable) -> Iterator[pa.RecordBatch]:
             if batch is None:
                 return
             table.done = (check.first + batch.num_rows - 1) / n_rows
+            if pools_models and table.pools_models:
+                table.models.update(_distinct(batch.column(MODEL)))
             if batch.num_rows:
                 yield check(batch)
+
+
+def _is_name(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind))
+
+
+def _distinct(column: pa.Array) -> list[Any]:
+    """Return the values of a column, texts as bytes, since Parquet readers hand them on unchecked."""
+    values = column.unique().drop_null()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not pa.types.is_integer(values.type):
+        values = values.cast(pa.large_binary())
+    return [value for value in values.to_pylist() if value != b""]
 
 
 def _opened(table: AnswerTable) -> pq.ParquetFile:
@@ -78,7 +98,7 @@ def _opened(table: AnswerTable) -> pq.ParquetFile:
         file = pq.ParquetFile(
             table.path,
             metadata=metadata,
-            read_dictionary=sorted(leaves & {*table.columns.needed(), "ground_truth", "correct"}),
+            read_dictionary=sorted(leaves & {*table.columns.needed(), "ground_truth", "correct", MODEL}),
             pre_buffer=False,
             buffer_size=_READ_BYTES,
         )

@@ -43,6 +43,8 @@ SUFFIXES = {
     ".pq": "parquet",
 }
 STDIN = "-"
+MODEL = "model"
+_MOST_MODELS = 1000
 _MOST_LISTED = 20
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"BZh": "bzip2"}
 
@@ -64,6 +66,9 @@ class Columns:
 
     per_length: bool = False
     """The column of the confidence holds a length: shorter is surer, so it counts as 1000 / length."""
+
+    without_confidence: str = ""
+    """What else to do about a file without that column, said behind the option that renames it."""
 
     def needed(self) -> dict[str, str]:
         """The columns that must be there, each with the option that renames it."""
@@ -106,13 +111,25 @@ class AnswerTable:
     n_unmeasured: int = 0
     """Answers that the latest reading left out, for they have no confidence; those of runs only."""
 
+    models: set[int | str | bytes] = field(default_factory=set)
+    """What the latest reading found in the column `model`, where it pools models; not all if many."""
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file once, in batches of the shape that this module describes."""
         for batch in self._read():
             yield _per_length(batch) if self.columns.per_length else batch
+        if len(self.models) > 1:
+            n = f"more than {_MOST_MODELS:,}" if len(self.models) > _MOST_MODELS else str(len(self.models))
+            self.notes.append(f"the column {MODEL!r} has {n} values: --by {MODEL} votes on each apart")
+
+    @property
+    def pools_models(self) -> bool:
+        """Whether a column `model`, if there is one, is neither asked for nor found to have many values."""
+        asked = self.columns.by is not None or MODEL in self.columns.needed()
+        return not asked and len(self.models) <= _MOST_MODELS
 
     def _read(self) -> Iterator[pa.RecordBatch]:
-        self.done, self.notes, self.n_unmeasured = 0.0, [], 0
+        self.done, self.notes, self.n_unmeasured, self.models = 0.0, [], 0, set()
         if self.kind == "run":
             from distrivote.store.table_run import read_run
 
@@ -185,13 +202,14 @@ def cant_read(path: str, error: Exception) -> NoReturn:
 
 def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
     """Raise InputError if a needed column is not among those there, or one is there twice."""
-    needed = table.columns.needed()
-    for column, option in needed.items():
-        if column not in there:
-            raise InputError(
-                f"{table.name} has no column {column!r} (it has {_listed(there)}): name the right one"
-                f" with {option}"
-            )
+    missing = {name: option for name, option in table.columns.needed().items() if name not in there}
+    if missing:
+        s = "" if len(missing) == 1 else "s"
+        else_do = table.columns.without_confidence if table.columns.confidence in missing else ""
+        raise InputError(
+            f"{table.name} has no column{s} {_and(map(repr, missing))} (it has {_listed(there)}): name the"
+            f" right one{s} with {_and(missing.values())}{else_do}"
+        )
     name, n = max(Counter(there).items(), key=lambda each: each[1], default=("", 0))
     if n > 1:
         raise InputError(f"{table.name} has {n} columns called {name[:200]!r}: rename all but one")
@@ -200,6 +218,11 @@ def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
 def is_empty(table: AnswerTable, what: str = "is empty") -> InputError:
     """Return the error for a file without rows."""
     return InputError(f"{table.name} {what}: a vote needs at least one row of question and answer")
+
+
+def _and(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _listed(names: Sequence[str]) -> str:

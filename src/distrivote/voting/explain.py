@@ -34,7 +34,7 @@ def _result(tally: Tally) -> str:
 
 
 def _split(tally: Tally, split: Split) -> str:
-    cast = _count(tally.n_cast, "answer")
+    cast = count(tally.n_cast, "answer")
     if tally.n_unanswered:
         cast += f" ({tally.n_unanswered} more without one)"
     if not split.n_negative:
@@ -60,7 +60,7 @@ def _rejection(tally: Tally) -> list[str]:
         return [f"Both sides prefer {tally.negative_answer}, so nothing is rejected."]
     line = (
         f"{tally.rejected} is rejected because the likely wrong side prefers it:"
-        f" its {_count(tally.votes[tally.rejected], 'vote')} left the pool."
+        f" its {count(tally.votes[tally.rejected], 'vote')} left the pool."
     )
     split = tally.split
     if split.n_negative:
@@ -75,16 +75,16 @@ def _rejection(tally: Tally) -> list[str]:
 
 def _vote(tally: Tally) -> str:
     n = tally.kept_votes[tally.answer]
-    line = f"{n} of {_count(tally.n_kept, 'kept vote')} {'is' if n == 1 else 'are'} for {tally.answer}"
+    line = f"{n} of {count(tally.n_kept, 'kept vote')} {'is' if n == 1 else 'are'} for {tally.answer}"
     if tally.intervals_won is None:
         return line + "."
     won, total = tally.intervals_won
-    return f"{line}, which wins {won} of {_count(total, 'interval')} of confidence."
+    return f"{line}, which wins {won} of {count(total, 'interval')} of confidence."
 
 
 def _weighing(tally: Tally, weighing: Weighing) -> str:
-    surer = f"its {_count(tally.votes[weighing.answer], 'vote')} are {weighing.gap:.1f} standard deviations"
-    rival = f"the {_count(tally.votes[tally.majority], 'vote')} for {tally.majority}"
+    surer = f"its {count(tally.votes[weighing.answer], 'vote')} are {weighing.gap:.1f} standard deviations"
+    rival = f"the {count(tally.votes[tally.majority], 'vote')} for {tally.majority}"
     if weighing.odds > 1:
         return (
             f"Confidence was trusted: {surer} surer than the rest, which outweighs {rival}"
@@ -100,7 +100,7 @@ def _probability(tally: Tally) -> str:
     line = f"The probability that {tally.answer} is right is {tally.probability:.0%}"
     if tally.calibrated:
         return line + "."
-    return f"{line}, which was not fitted on pools of {_count(tally.n_cast, 'answer')}."
+    return f"{line}, which was not fitted on pools of {count(tally.n_cast, 'answer')}."
 
 
 def _odds(odds: float) -> str:
@@ -117,5 +117,6 @@ def _told(confidence: float, split: Split) -> str:
     return f"{confidence:.{min(digits, 15)}g}"
 
 
-def _count(n: int, noun: str) -> str:
+def count(n: int, noun: str) -> str:
+    """Return the number with its noun, which takes an s."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

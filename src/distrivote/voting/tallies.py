@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
+from distrivote.voting.explain import count
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.hierarchy import interval_winners
 from distrivote.voting.kernels.pools import FloatArray, Pools
@@ -129,7 +130,9 @@ def _notes(pipeline: Pipeline, ballot: Ballot, first: Splits | None) -> tuple[st
     if pipeline.trust is not None and np.isnan(ballot.confidences[answered]).any():
         return ("Confidences are missing, so the majority decides.",)
     if pipeline.filter is not None and 0 < n_answered < MIN_POOL:
-        notes.append(f"Only {n_answered} answers: under {MIN_POOL} a split by confidence is mostly noise.")
+        notes.append(
+            f"Only {count(n_answered, 'answer')}: under {MIN_POOL} a split by confidence is mostly noise."
+        )
     if first is not None and separations(first)[0] < MIN_SEPARATION:
         notes.append(
             "The confidences hardly have two humps, so the split says little"

@@ -1,7 +1,7 @@
 // The answer as a card: what was chosen, how clearly, what a plain majority would have said, and at what cost.
 
 import { el, help, say } from "./dom.js";
-import { count, percent, seconds } from "./numbers.js";
+import { count, known, percent, seconds } from "./numbers.js";
 import { answerSpan } from "./prose.js";
 
 export class AnswerCard {
@@ -100,8 +100,9 @@ function facts(vote) {
     "trajectories",
     [vote.budget !== null && n < vote.budget ? `${count(n)} of ${count(vote.budget)}` : count(n)],
   ]);
-  const spent =
-    final?.n_tokens ?? progress?.n_tokens ?? vote.trajectories.reduce((sum, each) => sum + each.n_tokens, 0);
+  const lengths = vote.trajectories.map((each) => each.n_tokens);
+  const isUnknown = n > 0 && !lengths.some(known);
+  const spent = final?.n_tokens ?? progress?.n_tokens ?? (isUnknown ? null : lengths.reduce((sum, each) => sum + each, 0));
   rows.push(["tokens spent", [count(spent)]]);
   if (final?.n_tokens_saved) rows.push(["tokens saved", [`about ${count(final.n_tokens_saved)}`]]);
   const reflections = final?.n_reflections ?? vote.trajectories.reduce((sum, each) => sum + each.reflections.length, 0);

@@ -4,7 +4,7 @@ const GROUPED = new Intl.NumberFormat("en");
 
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-export const count = (n) => GROUPED.format(n);
+export const count = (n) => (known(n) ? GROUPED.format(n) : "–");
 
 export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 

@@ -88,7 +88,7 @@ export class Reader {
         trajectory.right == null ? null : trajectory.right ? "✓ right" : "✗ wrong",
         `confidence ${vote.confidences.write(trajectory.confidence)}`,
         FATES[vote.fate(trajectory)],
-        counted(trajectory.n_tokens, "token"),
+        known(trajectory.n_tokens) ? counted(trajectory.n_tokens, "token") : null,
         trajectory.reflections.length ? counted(trajectory.reflections.length, "reflection") : null,
         trajectory.finish_reason ? (ENDINGS[trajectory.finish_reason] ?? trajectory.finish_reason) : null,
         trajectory.server,

@@ -2,7 +2,7 @@
 
 import { el, help, say } from "./dom.js";
 import { moves } from "./motion.js";
-import { count, known } from "./numbers.js";
+import { count, counted, known } from "./numbers.js";
 import { answerSpan } from "./prose.js";
 import { sparkline } from "./sparkline.js";
 import { FATES } from "./vote.js";
@@ -221,7 +221,7 @@ class Row {
       "aria-label",
       `Trajectory ${index + 1}: ${answer === null ? "no answer" : `answer ${String(answer).slice(0, 200)}`}` +
         `${right == null ? "" : right ? ", right" : ", wrong"}, confidence ${vote.confidences.write(confidence)}, ${FATES[fate]}, ` +
-        `${n} tokens, ${reflections.length} reflections`,
+        `${known(n) ? `${counted(n, "token")}, ` : ""}${counted(reflections.length, "reflection")}`,
     );
     this.button.title = FATES[fate];
   }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import NamedTuple
 
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.store.importers.base import HEAD, Format
+from distrivote.store.natural import natural_key
 from distrivote.store.tables import cant_read, is_run
 
 # More special ones first: a plain table is what nothing else is.
@@ -70,12 +70,7 @@ def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]
 
 def _files(folder: Path) -> Iterator[Path]:
     files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    yield from sorted(files, key=lambda path: _natural(str(path)))
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """Return a key that sorts file 2 before file 10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
+    yield from sorted(files, key=lambda path: natural_key(str(path)))
 
 
 def _format_of(path: Path, known: Sequence[Format], name: str | None) -> Format:
@@ -83,6 +78,8 @@ def _format_of(path: Path, known: Sequence[Format], name: str | None) -> Format:
     if found is None and name is not None:
         # The name of a file may be anything: who says what it is will know.
         found = next(each for each in known if each.name == name)
+    if found is None and not _head(path).strip():
+        raise InputError(f"{path} is empty: an import needs at least one row of question and answer")
     if found is None:
         names = ", ".join(each.name for each in known)
         raise InputError(f"{path} is of no known format ({names}): say which it is with --format")
@@ -90,9 +87,13 @@ def _format_of(path: Path, known: Sequence[Format], name: str | None) -> Format:
 
 
 def _detected(path: Path, known: Sequence[Format], name: str | None) -> Format | None:
+    head = _head(path)
+    return next((each for each in known if name in (None, each.name) and each.is_one(path, head)), None)
+
+
+def _head(path: Path) -> bytes:
     try:
         with open(path, "rb") as file:
-            head = file.read(HEAD)
+            return file.read(HEAD)
     except (OSError, ValueError) as error:
         cant_read(str(path), error)
-    return next((each for each in known if name in (None, each.name) and each.is_one(path, head)), None)
