@@ -49,6 +49,24 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
             exec(compile(text, str(page), "exec"), namespace)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
+def test_the_readme_shows_the_votes_as_they_are() -> None:
+    import pty
+
+    texts = [text for _, text in FENCE.findall(PAGES[0].read_text())]
+    (shown,) = (text for text in texts if text.startswith("$ distrivote vote examples/answers.jsonl\n"))
+    command, table = shown.split("\n", 1)
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb") as screen, os.fdopen(theirs, "wb") as terminal:
+        subprocess.run(
+            [sys.executable, "-m", *command.removeprefix("$ ").split()],
+            cwd=ROOT, stdout=terminal, check=True, env=os.environ | {"COLUMNS": "110", "NO_COLOR": "1"},
+        )  # fmt: skip
+        printed = os.read(screen.fileno(), 1 << 16).decode()
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", printed).splitlines()
+    assert [line.rstrip() for line in lines if line.strip()] == [line for line in table.splitlines() if line]
+
+
 @pytest.mark.model
 def test_the_python_that_asks_a_model_runs() -> None:
     texts = [text for page in PAGES for kind, text in FENCE.findall(page.read_text()) if kind == "python"]
