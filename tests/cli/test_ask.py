@@ -150,7 +150,7 @@ def test_ctrl_c_votes_on_what_is_finished() -> None:
     document = json.loads(out)
     assert document["stopped"]
     assert 0 < len(document["trajectories"]) < 2000
-    assert "that are finished" in err
+    assert "voting on what is finished: " in err
 
 
 def test_an_improbable_answer_is_withheld(capsys: pytest.CaptureFixture[str]) -> None:
