@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from browser.scripted_server import Script, serving
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
@@ -60,3 +62,17 @@ def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watche
     context.close()
     assert watched.complaints == []
     assert watched.hosts <= {address}
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def page(watched: Watched, script: Script) -> Iterator[Page]:
+    """The page over a server that plays the documented events, as its script says."""
+    with serving(script) as url:
+        watched.page.goto(url)
+        watched.page.wait_for_selector("body[data-ready]")
+        yield watched.page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,19 +19,6 @@ pytestmark = pytest.mark.browser
 
 QUESTION = "Tom has 5 apples and buys 7 more. How many has he?"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-def page(watched: Watched, script: Script) -> Iterator[Page]:
-    with serving(script) as url:
-        watched.page.goto(url)
-        watched.page.wait_for_selector("body[data-ready]")
-        yield watched.page
 
 
 def ask(page: Page, question: str, until: str = ".card[data-state=finished]") -> None:

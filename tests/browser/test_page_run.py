@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser.scripted_server import KEY, Script, serving
+from browser.scripted_server import KEY
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
     from browser.conftest import Watched
+    from browser.scripted_server import Script
 
 pytestmark = pytest.mark.browser
 
@@ -21,16 +22,8 @@ GONE = "The server can't be reached"
 
 
 @pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-def page(watched: Watched, script: Script) -> Iterator[Page]:
-    with serving(script) as url:
-        watched.page.goto(url)
-        watched.page.wait_for_selector("body[data-ready]")
-        yield watched.page
+def watched(watched: Watched) -> Iterator[Watched]:
+    yield watched
     # The browser itself notes each reply that fails; what the page makes of it is tested here.
     watched.complaints[:] = [text for text in watched.complaints if "Failed to load resource" not in text]
 
@@ -86,12 +79,18 @@ def scored(page: Page) -> str:
     return page.locator("#run-scores dt").first.inner_text()
 
 
-def test_a_text_is_of_the_question_whose_vote_was_opened(page: Page) -> None:
+def going_on(page: Page) -> Held:
+    """Show a question and go to the one after it, set/4, whose reply is held."""
     go(page, "set/3")
     wait_for_question(page, "set/3")
     held = Held(page, "questions/set%2F4?")
     page.click("#run-after")
     held.wait()
+    return held
+
+
+def test_a_text_is_of_the_question_whose_vote_was_opened(page: Page) -> None:
+    going_on(page)
     with page.expect_request(lambda request: "/samples/" in request.url) as asked:
         page.locator("#run-vote .rows button").first.dispatch_event("click")
     assert asked.value.url.endswith("/questions/set%2F3/samples/0")
@@ -99,11 +98,7 @@ def test_a_text_is_of_the_question_whose_vote_was_opened(page: Page) -> None:
 
 
 def test_the_last_question_is_gone_while_the_next_one_loads(page: Page) -> None:
-    go(page, "set/3")
-    wait_for_question(page, "set/3")
-    held = Held(page, "questions/set%2F4?")
-    page.click("#run-after")
-    held.wait()
+    held = going_on(page)
     assert page.inner_text("#run-question-id") == "set/4"
     assert page.inner_text("#run-place") == "5 of 30"
     assert not page.is_visible("#run-question-text")
@@ -126,10 +121,7 @@ def test_the_method_that_is_chosen_is_the_one_that_is_shown(page: Page) -> None:
 
 
 def test_a_question_that_does_not_come_leaves_no_other_on_the_screen(page: Page) -> None:
-    go(page, "set/3")
-    wait_for_question(page, "set/3")
-    held = Held(page, "questions/set%2F4?")
-    page.click("#run-after")
+    held = going_on(page)
     held.fail()
     page.wait_for_selector("#run-failure:not([hidden])")
     assert GONE in page.inner_text("#run-failure")
@@ -239,8 +231,8 @@ def test_without_a_key_the_run_says_why_and_asks_again(page: Page, script: Scrip
 
 
 def test_a_change_of_method_leaves_the_keyboard_where_it_is(page: Page) -> None:
-    page.goto(page.url.split("#")[0] + "#/run/set%2F3")
-    page.wait_for_selector("#run-vote .rows li")
+    go(page, "set/3")
+    wait_for_question(page, "set/3")
     page.keyboard.press("Escape")
     page.wait_for_function("() => document.activeElement.dataset.id === 'set/3'")
     page.focus("#run-method")

@@ -246,8 +246,7 @@ def _solve(
     if solution.tally.method != method and not sys.stdout.isatty():
         # On a terminal the notes of the vote are shown with it.
         notes.append(solution.ballot.notes[-1])
-    for each in notes:
-        note(each)
+    note(*notes)
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
 

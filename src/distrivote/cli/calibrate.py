@@ -64,8 +64,7 @@ def calibrate(
     check_calibration_place(output, run)
     columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
     loaded = load_pool_sets(run, columns=columns, reads=())
-    for each in loaded.notes:
-        note(each)
+    note(*loaded.notes)
     fitted = fit_to(loaded.pool_sets, ", ".join(each.name for each in loaded.pool_sets)[:1000], seed)
     write_calibration(fitted.calibration, output)
     if as_json:

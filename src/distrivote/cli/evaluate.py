@@ -225,11 +225,9 @@ def print_report(report: Report) -> None:
         for fields in wide_lines(report):
             sys.stdout.buffer.write(tab_header(fields))
         sys.stdout.buffer.flush()
-    for each in report.notes:
-        note(each)
+    note(*report.notes)
     for result in report.results:
-        for each in result.notes:
-            note(f"{result.experiment}: {each}")
+        note(*(f"{result.experiment}: {each}" for each in result.notes))
 
 
 def _print_tables(report: Report) -> None:

@@ -182,8 +182,7 @@ def generate(
     try:
         keep = Keep(texts, token_confidences, top_logprobs)
         with terminated_like_interrupted(), opened, RunWriter(path, manifest, keep=keep) as writer:
-            for each in writer.notes:
-                note(each)
+            note(*writer.notes)
             changed = _changed_question(path, loaded.problems)
             if changed is not None:
                 raise InputError(

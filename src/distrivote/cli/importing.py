@@ -105,8 +105,7 @@ def import_files(
         f"{output}: {imported.n_trajectories:,} trajectories of {imported.n_questions:,} questions"
         f" from {imported.n_files:,} {'file' if imported.n_files == 1 else 'files'} ({kinds})"
     )
-    for each in imported.notes:
-        note(each)
+    note(*imported.notes)
 
 
 def _truths(benchmark: str) -> dict[str, str]:

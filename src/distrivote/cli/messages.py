@@ -26,9 +26,10 @@ def say(sentence: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def note(sentence: str) -> None:
-    """Print what should be known beside the result."""
-    say(f"note: {sentence}")
+def note(*sentences: str) -> None:
+    """Print what should be known beside the result, a line each."""
+    for sentence in sentences:
+        say(f"note: {sentence}")
 
 
 def show_in_place(*parts: str) -> None:

@@ -57,8 +57,7 @@ def plan(
         print(json.dumps(said | {"notes": result.notes}, ensure_ascii=False, indent=2))
         return
     _print_table(result)
-    for each in result.notes:
-        note(each)
+    note(*result.notes)
 
 
 def _numbers(text: str) -> list[int]:

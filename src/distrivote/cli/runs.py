@@ -14,8 +14,6 @@ from distrivote.cli.options import Json, Method
 from distrivote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distrivote.store.run_rows import Row
     from distrivote.store.runs import Run
 
@@ -39,7 +37,7 @@ def runs(
     stored = [Run.open(place) for place in places if is_run(str(place))]
     found = [_facts(run) for run in stored]
     for run in stored:
-        _print_notes(f"{run.path}: {note}" for note in run.notes)
+        note(*(f"{run.path}: {each}" for each in run.notes))
     if as_json:
         _print_json(found)
     elif not found:
@@ -58,7 +56,7 @@ def show(
     from distrivote.store.runs import Run
 
     stored = Run.open(run)
-    _print_notes(stored.notes)
+    note(*stored.notes)
     if question is None:
         _print_table(
             [
@@ -83,7 +81,7 @@ def show(
         columns = Columns() if pipeline.reads_confidence else Columns(confidence=None)
         with open_table(run, columns) as table:
             explain_question(table, (pipeline.name,), False, question)
-        _print_notes(note for note in table.notes if note not in stored.notes)
+        note(*(each for each in table.notes if each not in stored.notes))
     else:
         _print_sample(stored.row(question, sample))
 
@@ -124,7 +122,7 @@ def compact(run: _RunArgument) -> None:
     from distrivote.store.run_compact import compact as merge
 
     done = merge(run)
-    _print_notes(done.notes)
+    note(*done.notes)
     print(f"{run}: {done.n_parts_before} parts are now {done.n_parts}, with {done.n_rows:,} trajectories")
 
 
@@ -172,7 +170,7 @@ def export(
         with writing(output) as writer:
             writer.write(table)
         written = count(table.num_rows, "row")
-    _print_notes(stored.notes)
+    note(*stored.notes)
     say(f"{output}: {written}")
 
 
@@ -190,11 +188,6 @@ def _facts(run: Run) -> dict[str, Any]:
         "trajectories": sum(question.n_trajectories for question in questions),
         "tokens": known_tokens(questions),
     }
-
-
-def _print_notes(notes: Iterable[str]) -> None:
-    for each in notes:
-        note(each)
 
 
 def _print_json(value: object) -> None:

@@ -130,7 +130,7 @@ def vote(
             n_withheld = _vote_on_all(table, chosen, methods, bar, as_json, output)
         else:
             n_withheld = explain_question(table, methods, as_json, explain, bar, chosen)
-        _say(table.notes)
+        note(*table.notes)
     if n_withheld:
         raise typer.Exit(WITHHELD)
 
@@ -155,8 +155,8 @@ def _chosen(file: str, columns: Columns, signal: str | None) -> Chosen:
         return Chosen(with_signal(columns, signal))
     mixed = mixed_questions(file, columns)
     for model, weights in mixed.weights.items():
-        _say([f"signals{f' of {model}' if model else ''}: {weight_words(weights)}"])
-    _say([*mixed.notes])
+        note(f"signals{f' of {model}' if model else ''}: {weight_words(weights)}")
+    note(*mixed.notes)
     return Chosen(replace(columns, confidence=None), mixed.questions)
 
 
@@ -199,8 +199,9 @@ def _vote_on_all(
         break
     if not as_json and not sys.stdout.isatty():
         print_summary(open_console(sys.stderr), totals)
-    _say([_unsorted(table, totals.n_trajectories)] if held else [])
-    _say(notes_of(totals))
+    if held:
+        note(_unsorted(table, totals.n_trajectories))
+    note(*notes_of(totals))
     return sum(totals.n_withheld.get(name, 0) for name in methods)
 
 
@@ -229,7 +230,7 @@ def explain_question(
         one = find_question(chosen.questions(table, stream_questions), wanted)
     except QuestionCameBack:
         one = find_question(chosen.questions(table, hold_questions), wanted)
-        _say([_unsorted(table)])
+        note(_unsorted(table))
     ballot = ballot_of(one)
     tallies = [vote_on(ballot, method=name, calibration=bar.calibration) for name in methods]
     reasons = [withheld(tally, bar.min_probability) for tally in tallies]
@@ -273,8 +274,3 @@ def _printout(table: AnswerTable, as_json: bool) -> Printout:
 def _unsorted(table: AnswerTable, n_rows: int | None = None) -> str:
     rows = "all rows" if n_rows is None else f"{n_rows:,} rows"
     return f"{table.name} is not sorted by {table.columns.question}: {rows} held in memory; sort it to stream"
-
-
-def _say(notes: list[str]) -> None:
-    for each in notes:
-        note(each)

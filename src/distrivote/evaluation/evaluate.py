@@ -167,15 +167,14 @@ def _notes(sets: Sequence[PoolSet], budget: int | None, chosen: int) -> list[str
             f"{', '.join(whole)}: the budget is the whole pool, so that all repeats draw the same"
             " trajectories and differ only in their order: the spread over repeats says nothing"
         )
-    unsure = [each.name for each in sets if not has_confidence(each)]
+    sure = [each for each in sets if has_confidence(each)]
+    unsure = [each.name for each in sets if each not in sure]
     if unsure:
         verb = "has" if len(unsure) == 1 else "have"
         notes.append(
             f"{', '.join(unsure)} {verb} no confidences: only majority voting and pass@k can be shown"
         )
-    for each in sets:
-        if not has_confidence(each):
-            continue
+    for each in sure:
         lacking = sum(int((np.isnan(pool.confidence) & (pool.classes >= 0)).sum()) for pool in each.pools)
         if lacking:
             notes.append(f"{each.name}: {lacking} answers have no confidence and take no part in any vote")

@@ -2,7 +2,7 @@
 
 import { el, say } from "./dom.js";
 import { count, seconds } from "./numbers.js";
-import { ask } from "./server.js";
+import { ask, sentence } from "./server.js";
 import { Vote } from "./vote.js";
 import { VoteView } from "./vote_view.js";
 
@@ -164,8 +164,6 @@ export class AskView {
     document.title = vote.running ? `${vote.trajectories.length}/${vote.budget} · distrivote` : "distrivote";
   }
 }
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function status(vote) {
   const n = vote.trajectories.length;

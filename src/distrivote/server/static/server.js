@@ -2,11 +2,13 @@
 
 const KEY = "distrivote-api-key";
 
+/** The server's words, which begin small, as a log wants them. */
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** What the server, or the way to it, had to say against a request. */
 export class ServerError extends Error {
   constructor(message, { status = 0, type = "" } = {}) {
-    // The server's words begin small, as a log wants them.
-    super(message.charAt(0).toUpperCase() + message.slice(1));
+    super(sentence(message));
     this.status = status;
     this.type = type;
   }
