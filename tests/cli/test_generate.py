@@ -12,9 +12,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from distrivote.cli.main import main
+from distrivote.report.text import count
 from distrivote.store.runs import Run
 from engines.scripted_server import ScriptedServer, Token, ToyServer
 
@@ -97,6 +99,7 @@ def test_a_damaged_part_is_named_and_its_samples_are_made_again(
     assert run(capsys, "generate", *options)[0] == 0
     whole = stored(tmp_path / "run")
     part = max((tmp_path / "run" / "parts").glob("*.parquet"), key=lambda path: path.stat().st_size)
+    n_lost = pq.read_metadata(part).num_rows
     content = bytearray(part.read_bytes())
     if damage == "cut":
         del content[len(content) // 2 :]
@@ -106,7 +109,7 @@ def test_a_damaged_part_is_named_and_its_samples_are_made_again(
     code, out, err = run(capsys, "generate", *options)
     assert code == 0
     assert part.name in err
-    assert "trajectories added" in out
+    assert f"{count(n_lost, 'trajectory')} added" in out
     assert stored(tmp_path / "run") == whole
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from distrivote.report.text import count
 from distrivote.store.runs import Run
 from distrivote.store.schema import SCHEMA
 from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer
@@ -104,7 +105,7 @@ def test_an_interrupt_stores_what_has_finished_and_says_how_to_go_on(
             out, err = process.communicate(timeout=60)
         n = len(stored(path))
         assert process.returncode == 130
-        assert f"{path}: {n} trajectories added" in out
+        assert f"{path}: {count(n, 'trajectory')} added" in out
         assert f"{1600 - n:,} are still to do: the same command goes on" in err
         last = err.splitlines()[-1]
         assert last.startswith("go on with: distrivote generate arithmetic --size 4")
