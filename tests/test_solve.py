@@ -10,7 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from distrivote import Problem, SelfStepConf, Trajectory, asample, asolve, sample, solution_of, solve
+from distrivote import (
+    Equality,
+    Problem,
+    SelfStepConf,
+    Trajectory,
+    asample,
+    asolve,
+    sample,
+    solution_of,
+    solve,
+)
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import EngineError, InputError, UnknownNameError
 from distrivote.selfstepconf import replay
@@ -87,9 +97,13 @@ def test_equal_forms_of_an_answer_are_one_answer() -> None:
 
 def test_answers_can_be_compared_by_ones_own_rule() -> None:
     engine = ReplayEngine([reply("Paris", 9.0), reply("PARIS, France", 9.0), reply("Rome", 9.5)])
-    by_word = solve(engine, "Where?", "sc", budget=3, key=lambda a: a.lower().split(",")[0])
+    by_word = solve(
+        engine, "Where?", "sc", budget=3, same=Equality("word", key=lambda a: a.lower().split(",")[0])
+    )
     assert by_word.tally.votes == {"Paris": 2, "Rome": 1}
-    by_pair = solve(engine, "Where?", "sc", budget=3, equal=lambda a, b: a[0] == b[0])
+    by_pair = solve(
+        engine, "Where?", "sc", budget=3, same=Equality("letter", equal=lambda a, b: a[0] == b[0])
+    )
     assert by_pair.tally.votes == {"Paris": 2, "Rome": 1}
 
 
@@ -214,9 +228,12 @@ def test_the_vote_rule_goes_by_the_method_of_the_vote() -> None:
     assert solve(engine, "How many?", "sc", budget=40, stop_when="vote:0.95").n_saved < 10
 
 
+ANY_CASE = Equality("any case", key=str.lower)
+
+
 def test_answers_that_are_one_by_ones_own_rule_are_counted_as_one() -> None:
     engine = ReplayEngine([reply(a, 9.0) for a in ("Paris", "PARIS", "paris", "pARIS", "Rome", "Rome")])
-    solution = solve(engine, "Where?", "sc", budget=6, stop_when="beta", key=str.lower)
+    solution = solve(engine, "Where?", "sc", budget=6, stop_when="beta", same=ANY_CASE)
     assert solution.tally.votes == {"Paris": 4}
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import betainc
 
 from distrivote import Ballot, Trajectory, vote
+from distrivote.answers.equality import Equality
 from distrivote.answers.forms import plainly_equal
 from distrivote.ballots import ballot_of
 from distrivote.errors import InputError, UnknownNameError
@@ -320,7 +321,7 @@ def test_a_poll_asks_about_two_answers_once() -> None:
         return a.lower() == b.lower()
 
     rule = Never()
-    poll = Poll(rule, 8, equal=equal)
+    poll = Poll(rule, 8, same=Equality("own", equal=equal))
     for index, answer in enumerate(["a", "b", "A", None, "b", "c"]):
         poll.add(index, answer, 9.0)
         poll.settled()
@@ -338,7 +339,7 @@ def test_a_poll_of_answers_that_all_differ_compares_few_of_them(monkeypatch: pyt
 
     monkeypatch.setattr("distrivote.answers.equivalence.plainly_equal", counted)
     rule = Never()
-    poll = Poll(rule, 64)
+    poll = Poll(rule, 64, same="notation")
     for index in range(64):
         poll.add(index, str(index) if index % 2 else f"x^{index}", 9.0)
         poll.settled()

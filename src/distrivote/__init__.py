@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from distrivote.answers.equality import Equality, equality
     from distrivote.ballots import ballot_of, from_openai, from_vllm
     from distrivote.engines.base import SamplingParams
     from distrivote.errors import (
@@ -32,6 +33,7 @@ _HOMES = {
     "DeepConfOnline": "selfstepconf",
     "DistrivoteError": "errors",
     "EngineError": "errors",
+    "Equality": "answers.equality",
     "InputError": "errors",
     "MissingPackageError": "errors",
     "Outcome": "voting.ballot",
@@ -49,6 +51,7 @@ _HOMES = {
     "asolve": "solve_async",
     "ballot_of": "ballots",
     "elect": "voting.vote",
+    "equality": "answers.equality",
     "from_openai": "ballots",
     "from_vllm": "ballots",
     "parse_method": "voting.methods",
@@ -66,6 +69,7 @@ __all__ = [
     "DeepConfOnline",
     "DistrivoteError",
     "EngineError",
+    "Equality",
     "InputError",
     "MissingPackageError",
     "Outcome",
@@ -83,6 +87,7 @@ __all__ = [
     "asolve",
     "ballot_of",
     "elect",
+    "equality",
     "from_openai",
     "from_vllm",
     "parse_method",

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distrivote.answers.equivalence import Equal, Key, classify
+from distrivote.answers.equality import Equality
+from distrivote.answers.equivalence import classify
 from distrivote.answers.extract import Extractor, OwnExtractor, extractor
 from distrivote.confidence import (
     DEFAULT_K,
@@ -40,8 +41,7 @@ def from_openai(
     measure: str | Measure = "answer-step",
     split: str | Splitter = "paragraph",
     k: int = DEFAULT_K,
-    equal: Equal | None = None,
-    key: Key | None = None,
+    same: str | Equality | None = None,
 ) -> Ballot:
     """Make a ballot of the responses of an OpenAI-compatible server to one question.
 
@@ -55,7 +55,7 @@ def from_openai(
     (('4', '5'), [0, 1, 0])
     """
     trajectories = trajectories_from_openai(responses)
-    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k, equal=equal, key=key)
+    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k, same=same)
 
 
 def from_vllm(
@@ -65,8 +65,7 @@ def from_vllm(
     measure: str | Measure = "answer-step",
     split: str | Splitter = "paragraph",
     k: int = DEFAULT_K,
-    equal: Equal | None = None,
-    key: Key | None = None,
+    same: str | Equality | None = None,
 ) -> Ballot:
     """Make a ballot of vLLM's outputs for one prompt, sampled with SamplingParams(n=..., logprobs=20).
 
@@ -78,7 +77,7 @@ def from_vllm(
     (('4',), [1.2, 1.2])
     """
     trajectories = trajectories_from_vllm(outputs)
-    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k, equal=equal, key=key)
+    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k, same=same)
 
 
 def ballot_of(
@@ -88,16 +87,15 @@ def ballot_of(
     measure: str | Measure = "answer-step",
     split: str | Splitter = "paragraph",
     k: int = DEFAULT_K,
-    equal: Equal | None = None,
-    key: Key | None = None,
+    same: str | Equality | None = None,
     steered_by: Splitter | None = None,
 ) -> Ballot:
     """Make a ballot of one question's trajectories.
 
     `extract`, `measure` and `split` are names or objects of one's own. `k` is how many of the most
     probable tokens count; if fewer were given, those count and a note says so. Trajectories with
-    different numbers of them are refused, since their confidences do not compare. Answers that are
-    the same string or number are one; `equal` or `key` say it of others (see `answers.equivalence`).
+    different numbers of them are refused, since their confidences do not compare. `same` says when two
+    answers are one: text, notation, math (if nothing is said) or choice, or an `Equality` of one's own.
     `steered_by` is the splitter of the controller that steered the trajectories: if it is `split`, its
     record says where steps end.
 
@@ -116,10 +114,11 @@ def ballot_of(
         reading_of(trajectory, find, [(rule, tokens)], steps, k, steered_by)
         for trajectory, tokens in zip(trajectories, values, strict=True)
     ]
+    classes = classify([vote.answer for vote in votes], same)
     return Ballot.of(
-        classify([vote.answer for vote in votes], equal=equal, key=key).answers,
+        classes.answers,
         [vote.confidences[0].value for vote in votes],
-        _notes(trajectories, votes, rule),
+        [*_notes(trajectories, votes, rule), *classes.remarks.notes],
     )
 
 

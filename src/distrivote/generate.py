@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import same_answer
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams
 from distrivote.errors import InputError
@@ -26,6 +27,7 @@ from distrivote.problem import Problem
 from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.solve import SSC, check_budget
 from distrivote.stopping import Poll, StopRule, stop_rule
+from distrivote.store.run_classes import Grading
 from distrivote.store.run_rows import Row, row_of
 from distrivote.store.run_sources import SOURCE, SOURCED, has_top_k, whole_ks
 from distrivote.store.run_writer import RunWriter
@@ -78,7 +80,7 @@ def _polls(run: Run, rule: StopRule, budget: int) -> dict[str, Poll]:
     for name, sample, answer, confidence in zip(
         *(column.to_pylist() for column in table.columns), strict=True
     ):
-        poll = polls.setdefault(name, Poll(rule, budget))
+        poll = polls.setdefault(name, Poll(rule, budget, same=run.grading.same))
         poll.add(sample, answer, math.nan if confidence is None else confidence)
     return polls
 
@@ -112,7 +114,10 @@ def generate(
     """
     if isinstance(controller, DeepConfOnline):
         raise InputError("DeepConfOnline needs a warm-up of each question, which a run has not: use `solve`")
-    stopping = _Stopping(stop_rule(stop_when), writer)
+    same = Grading.of(writer.manifest).same
+    for item in work:
+        same.check_truth(item.problem.answer)  # not after hours of sampling
+    stopping = _Stopping(stop_rule(stop_when), writer, same)
     writer.flush()
     stored = Run.open(writer.path).table((*SOURCED, SOURCE, "k", "flaw"))
     # Older runs have entropies of the top k: then they go on with such.
@@ -140,7 +145,7 @@ def generate(
             _check_k(row, ks, writer)
             writer.add(row)
             stopping.add(row)
-            yield Made(problem, trajectory, _is_right(row.answer, problem.answer))
+            yield Made(problem, trajectory, _is_right(row.answer, problem.answer, same))
             if max_tokens_total is not None and n_tokens >= max_tokens_total:
                 return
 
@@ -161,8 +166,8 @@ def _check_k(row: Row, ks: set[int], writer: RunWriter) -> None:
 class _Stopping:
     """Which questions of a run want no more: at first by what is stored, then by what comes in."""
 
-    def __init__(self, rule: StopRule | None, writer: RunWriter) -> None:
-        self._rule, self._budget = rule, writer.manifest.budget
+    def __init__(self, rule: StopRule | None, writer: RunWriter, same: Equality) -> None:
+        self._rule, self._budget, self._same = rule, writer.manifest.budget, same
         self._polls: dict[str, Poll] = {}
         if rule is not None:
             writer.flush()
@@ -175,13 +180,13 @@ class _Stopping:
     def add(self, row: Row) -> None:
         if self._rule is None:
             return
-        poll = self._polls.setdefault(row.question_id, Poll(self._rule, self._budget))
+        poll = self._polls.setdefault(row.question_id, Poll(self._rule, self._budget, same=self._same))
         poll.add(row.sample, row.answer, row.confidence)
         if poll.settled():
             self._settled.add(row.question_id)
 
 
-def _is_right(answer: str | None, truth: str | None) -> bool | None:
+def _is_right(answer: str | None, truth: str | None, same: Equality) -> bool | None:
     if truth is None:
         return None
-    return answer is not None and same_answer(answer, truth)
+    return answer is not None and same_answer(answer, truth, same)

@@ -54,6 +54,20 @@ TEMPLATES = {
 EXTRACTORS = {"math": "boxed", "worked": "boxed", "choice": "choice"}
 """How the answer is read where a template says how to write it; `auto` elsewhere."""
 
+DEFAULT_SAME = "math"
+"""When two answers are one, everywhere where nothing else is said; `answers.equality` has the names."""
+
+_SAME = {"choice": "choice"}
+
+
+def same_for(template: str) -> str:
+    """Return how answers to questions that are put with a template are compared.
+
+    >>> same_for("worked"), same_for("choice")
+    ('math', 'choice')
+    """
+    return _SAME.get(template, DEFAULT_SAME)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -88,3 +102,8 @@ class Problem:
     def extractor(self) -> str:
         """How its answer is found in a reply."""
         return EXTRACTORS.get(self.template, "auto")
+
+    @property
+    def same(self) -> str:
+        """When two answers to it are one."""
+        return same_for(self.template)

@@ -8,11 +8,12 @@ finish, and `solution_of` its second. For asynchronous programs see `solve_async
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from distrivote.answers.equality import Equality
 from distrivote.ballots import ballot_of
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.warmup import sample_after_warmup
@@ -94,8 +95,7 @@ def solve(
     params: SamplingParams | None = None,
     *,
     stop_when: str | StopRule | None = None,
-    equal: Callable[[str, str], bool] | None = None,
-    key: Callable[[str], Hashable] | None = None,
+    same: str | Equality | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Sample `budget` trajectories, watched by a controller, and vote.
@@ -111,13 +111,13 @@ def solve(
         ssc: The controller; None for plain sampling.
         params: How to sample.
         stop_when: A rule that ends the sampling once the vote is settled: consensus, beta or vote.
-        equal: Whether two answers are the same, where strings and numbers don't say it.
-        key: What an answer is compared by, instead.
+        same: When two answers are one: text, notation, math or choice, or an `Equality` of one's own; what
+            the problem says if nothing is said, which is math but for multiple choice.
         watch: Called now and then with how far it has come.
     """
     problem, method = problem_of(problem), method_of(pipeline)
     rule = stop_rule(stop_when, method.name)
-    samples = sample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key, watch=watch)
+    samples = sample(engine, problem, budget, ssc, params, stop_when=rule, same=same, watch=watch)
     found: list[Trajectory] = []
     notes: list[str] = []
     try:
@@ -126,7 +126,7 @@ def solve(
         if not found:
             raise
         notes.append(failure_note(error, len(found), budget))
-    return solution_of(problem, found, method, ssc, equal=equal, key=key, n_asked=budget, notes=notes)
+    return solution_of(problem, found, method, ssc, same=same, n_asked=budget, notes=notes)
 
 
 def failure_note(error: EngineError, n: int, budget: int) -> str:
@@ -142,13 +142,12 @@ def sample(
     params: SamplingParams | None = None,
     *,
     stop_when: str | StopRule | None = None,
-    equal: Callable[[str, str], bool] | None = None,
-    key: Callable[[str], Hashable] | None = None,
+    same: str | Equality | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Generator[Trajectory]:
     """Yield trajectories as they finish; closing the iterator cancels those that are under way.
 
-    So does the rule `stop_when`, once the vote is settled; `equal` and `key` say which of its votes are one.
+    So does the rule `stop_when`, once the vote is settled; `same` says which of its votes are one.
     """
     check_budget(budget)
     problem = problem_of(problem)
@@ -159,7 +158,7 @@ def sample(
         samples = engine.sample(messages, budget, params, ssc, watch=watch)
     if rule is None:
         return samples
-    poll = Poll(rule, budget, equal=equal, key=key)
+    poll = Poll(rule, budget, same=problem.same if same is None else same)
     return until_settled(samples, poll, lambda some: ballot_for(problem, some, ssc))
 
 
@@ -175,8 +174,7 @@ def solution_of(
     pipeline: Pipeline | str = "dis-gmm",
     ssc: Controller | None = SSC,
     *,
-    equal: Callable[[str, str], bool] | None = None,
-    key: Callable[[str], Hashable] | None = None,
+    same: str | Equality | None = None,
     n_asked: int | None = None,
     calibration: Calibration | None = None,
     notes: Iterable[str] = (),
@@ -188,7 +186,7 @@ def solution_of(
     """
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
-    ballot = ballot_for(problem, ordered, ssc, equal, key)
+    ballot = ballot_for(problem, ordered, ssc, same)
     ballot = replace(ballot, notes=(*notes, *ballot.notes))
     asked = method_of(pipeline)
     method = usable_method(ballot, asked)
@@ -203,8 +201,7 @@ def ballot_for(
     problem: Problem,
     trajectories: Sequence[Trajectory],
     ssc: Controller | None,
-    equal: Callable[[str, str], bool] | None = None,
-    key: Callable[[str], Hashable] | None = None,
+    same: str | Equality | None = None,
 ) -> Ballot:
     """Measure trajectories by the controller's own steps or groups, where it has some."""
     own = ssc.split if isinstance(ssc, SelfStepConf) else None
@@ -213,8 +210,7 @@ def ballot_for(
         extract=problem.extractor,
         measure=ssc.measure if isinstance(ssc, DeepConfOnline) else "answer-step",
         split=SSC.split if own is None else own,
-        equal=equal,
-        key=key,
+        same=problem.same if same is None else same,
         steered_by=own,
     )
     return without_ended(ballot, trajectories)

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Hashable
+from collections.abc import AsyncGenerator, Callable
 
+from distrivote.answers.equality import Equality
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.errors import EngineError
 from distrivote.problem import Problem
@@ -27,8 +28,7 @@ async def asample(
     params: SamplingParams | None = None,
     *,
     stop_when: str | StopRule | None = None,
-    equal: Callable[[str, str], bool] | None = None,
-    key: Callable[[str], Hashable] | None = None,
+    same: str | Equality | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
@@ -56,8 +56,7 @@ async def asample(
             samples = sample(
                 *(engine, problem, budget, ssc, params),
                 stop_when=stop_when,
-                equal=equal,
-                key=key,
+                same=same,
                 watch=check,
             )
             with contextlib.closing(samples) as trajectories:
@@ -100,13 +99,12 @@ async def asolve(
     params: SamplingParams | None = None,
     *,
     stop_when: str | StopRule | None = None,
-    equal: Callable[[str, str], bool] | None = None,
-    key: Callable[[str], Hashable] | None = None,
+    same: str | Equality | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
     method = method_of(pipeline)
     rule = stop_rule(stop_when, method.name)
-    samples = asample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key)
+    samples = asample(engine, problem, budget, ssc, params, stop_when=rule, same=same)
     found: list[Trajectory] = []
     notes: list[str] = []
     try:
@@ -116,4 +114,4 @@ async def asolve(
         if not found:
             raise
         notes.append(failure_note(error, len(found), budget))
-    return solution_of(problem, found, method, ssc, equal=equal, key=key, n_asked=budget, notes=notes)
+    return solution_of(problem, found, method, ssc, same=same, n_asked=budget, notes=notes)

@@ -15,12 +15,12 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from typing import Protocol
 
 import numpy as np
 
-from distrivote.answers.equivalence import Equal, Key, classify
+from distrivote.answers.equality import Equality, equality
+from distrivote.answers.equivalence import classify
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.selfstepconf import ENDED
 from distrivote.trajectory import Trajectory
@@ -257,12 +257,10 @@ def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | N
 class Poll:
     """The votes on one question as they come in, under a rule."""
 
-    def __init__(
-        self, rule: StopRule, budget: int, *, equal: Equal | None = None, key: Key | None = None
-    ) -> None:
+    def __init__(self, rule: StopRule, budget: int, *, same: str | Equality | None = None) -> None:
         self._rule, self._budget = rule, budget
         # All is classified anew with each vote, which asks about the same two answers again and again.
-        self._equal, self._key = None if equal is None else cache(equal), key
+        self._same = equality(same).remembering()
         self._votes: dict[int, tuple[str | None, float]] = {}
 
     def add(self, index: int, answer: str | None, confidence: float) -> None:
@@ -274,7 +272,7 @@ class Poll:
         if not self._votes:
             return False
         votes = [vote for _, vote in sorted(self._votes.items())]
-        answers = classify([answer for answer, _ in votes], equal=self._equal, key=self._key).answers
+        answers = classify([answer for answer, _ in votes], self._same).answers
         ballot = Ballot.of(answers, [confidence for _, confidence in votes])
         return self._rule.settled(ballot, max(self._budget - len(votes), 0))
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import Classes, classify, same_answer
 from distrivote.answers.forms import compare, form_of, normal_form, plainly_equal
 from distrivote.errors import InputError
@@ -132,13 +133,13 @@ DIFFERENT = [
 @pytest.mark.parametrize(("a", "b"), SAME)
 def test_notation_does_not_matter(a: str, b: str) -> None:
     assert plainly_equal(a, b)
-    assert len(classify([a, b]).labels) == 1
+    assert len(classify([a, b], "notation").labels) == 1
 
 
 @pytest.mark.parametrize(("a", "b"), DIFFERENT)
 def test_other_answers_stay_apart(a: str, b: str) -> None:
     assert not plainly_equal(a, b)
-    assert len(classify([a, b]).labels) == 2
+    assert len(classify([a, b], "notation").labels) == 2
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,8 @@ def test_only_mathematics_is_left_open(a: str, b: str, expected: bool | None) ->
     )
 )
 def test_numbers_are_joined_as_if_every_two_were_compared(answers: list[str]) -> None:
-    assert classify(answers) == classify(answers, key=normal_form, equal=plainly_equal)
+    every_two = Equality("every two", normal_form, lambda a, b: plainly_equal(a, b))
+    assert classify(answers, "notation") == classify(answers, every_two)
 
 
 def test_the_label_is_the_most_frequent_form_and_the_first_on_ties() -> None:
@@ -190,12 +192,21 @@ def test_no_answer_is_in_no_class() -> None:
 
 def test_a_key_of_ones_own_replaces_the_plain_rules() -> None:
     answers = ["1/2", "0.5", "a b", "b a"]
-    assert classify(answers, key=lambda answer: frozenset(answer.split())).ids == (0, 1, 2, 2)
+    assert classify(answers, Equality("own", key=lambda answer: frozenset(answer.split()))).ids == (
+        0,
+        1,
+        2,
+        2,
+    )
 
 
 def test_an_equal_of_ones_own_replaces_the_plain_rules() -> None:
-    assert classify(["1/2", "0.5", "6/12"], equal=lambda a, b: a[0] == b[0]).ids == (0, 1, 2)
-    assert classify(["ab", "cb", "cd"], equal=lambda a, b: bool(set(a) & set(b))).ids == (0, 0, 0)
+    assert classify(["1/2", "0.5", "6/12"], Equality("own", equal=lambda a, b: a[0] == b[0])).ids == (0, 1, 2)
+    assert classify(["ab", "cb", "cd"], Equality("own", equal=lambda a, b: bool(set(a) & set(b)))).ids == (
+        0,
+        0,
+        0,
+    )
 
 
 def test_equal_sees_one_answer_for_each_key() -> None:
@@ -205,7 +216,7 @@ def test_equal_sees_one_answer_for_each_key() -> None:
         asked.update((a, b))
         return False
 
-    classify(["0.50", "1/2", ".5", "x", "$x$"], key=normal_form, equal=equal)
+    classify(["0.50", "1/2", ".5", "x", "$x$"], Equality("own", normal_form, equal))
     assert asked == {".5", "x"}
 
 
@@ -216,7 +227,7 @@ def test_frequent_answers_are_compared_first() -> None:
         asked.append({a, b})
         return False
 
-    classify(["z", "aa", "b", "z", "b", "z"], equal=equal)
+    classify(["z", "aa", "b", "z", "b", "z"], Equality("own", equal=equal))
     assert asked[0] == {"z", "b"}
 
 
@@ -227,14 +238,14 @@ def test_a_list_of_numbers_has_their_values() -> None:
 
 def test_a_key_that_can_not_be_compared_is_an_input_error() -> None:
     with pytest.raises(InputError, match="the key of 'a b' is a list"):
-        classify(["a b"], key=str.split)
+        classify(["a b"], Equality("own", key=str.split))
 
 
 def test_an_error_in_ones_own_function_passes_through() -> None:
     with pytest.raises(TypeError):
-        classify(["a"], key=lambda answer: answer + 1)  # type: ignore[operator]
+        classify(["a"], Equality("own", key=lambda answer: answer + 1))  # type: ignore[operator]
     with pytest.raises(ZeroDivisionError):
-        classify(["a", "b"], equal=lambda a, b: bool(len(a) / (len(b) - 1)))
+        classify(["a", "b"], Equality("own", equal=lambda a, b: bool(len(a) / (len(b) - 1))))
 
 
 def partition(answers: list[str | None], classes: Classes) -> set[frozenset[str]]:
@@ -270,7 +281,7 @@ def test_any_equal_makes_a_partition_that_ignores_the_order(
     def equal(a: str, b: str) -> bool:
         return (a, b) in links
 
-    classes = classify(answers, equal=equal)
+    classes = classify(answers, Equality("own", equal=equal))
     assert partition(answers, classes) == components(answers, links)
     firsts = [i for i in dict.fromkeys(classes.ids) if i >= 0]
     assert firsts == list(range(len(classes.labels)))
@@ -279,7 +290,9 @@ def test_any_equal_makes_a_partition_that_ignores_the_order(
         members = [answer for answer, i in zip(answers, classes.ids, strict=True) if i == index]
         assert members.count(label) == max(map(members.count, members))
     shuffled = rng.sample(answers, len(answers))
-    assert partition(shuffled, classify(shuffled, equal=equal)) == partition(answers, classes)
+    assert partition(shuffled, classify(shuffled, Equality("own", equal=equal))) == partition(
+        answers, classes
+    )
 
 
 pieces = st.sampled_from(
@@ -294,7 +307,9 @@ texts = st.one_of(st.lists(pieces, max_size=14).map("".join), st.text(max_size=3
 @given(st.lists(texts, max_size=8), st.randoms(use_true_random=False))
 def test_the_plain_rules_take_any_text_and_ignore_the_order(answers: list[str], rng: random.Random) -> None:
     shuffled = rng.sample(answers, len(answers))
-    assert partition(list(shuffled), classify(shuffled)) == partition(list(answers), classify(answers))
+    assert partition(list(shuffled), classify(shuffled, "notation")) == partition(
+        list(answers), classify(answers, "notation")
+    )
 
 
 @MANY
@@ -354,8 +369,8 @@ def test_no_text_is_too_much(hostile: str) -> None:
 def test_two_answers_are_one_by_the_same_rules() -> None:
     assert same_answer("0.5", r"\frac12")
     assert not same_answer("0.5", "5")
-    assert same_answer("a", "b", equal=lambda a, b: {a, b} == {"a", "b"})
-    assert same_answer("A", "a", key=str.lower)
+    assert same_answer("a", "b", Equality("own", equal=lambda a, b: {a, b} == {"a", "b"}))
+    assert same_answer("A", "a", Equality("own", key=str.lower))
 
 
 def test_no_answer_is_the_same_as_none() -> None:

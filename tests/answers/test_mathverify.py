@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 
 import distrivote
 from distrivote.answers import mathverify
+from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import classify
 from distrivote.answers.forms import normal_form
 from distrivote.answers.mathverify import MathVerifier, NeedsWorkerError, shared_verifier
+from distrivote.answers.remarks import Remarks
 from distrivote.errors import DistrivoteError, MissingPackageError
 from strategies import FEW
 
@@ -90,7 +92,6 @@ DIFFERENT = [
     ("2^{2024}", "2^{2024} - 1"),
     (r"e^{\pi\sqrt{163}}", "262537412640768744"),
     (r"50\%", "0.5"),
-    ("1, 2", "(2, 1)"),
     ("10, 100", "10100"),
     ("(1, 2)", "(2, 1)"),
     ("(1, 2)", "[1, 2]"),
@@ -107,18 +108,38 @@ DIFFERENT = [
 ]
 
 
+DOUBTFUL = [
+    ("1, 2", "(2, 1)"),
+    ("10, 100", "(100, 10)"),
+]
+"""Equal to math-verify one way round, and different the other."""
+
+
 @needs_math_verify
 @pytest.mark.parametrize(("a", "b"), SAME)
 def test_the_same_mathematics_is_equal(a: str, b: str, verifier: MathVerifier) -> None:
     equal = verifier.equal()
-    assert (equal(a, b), equal(b, a), equal.notes) == (True, True, ())
+    assert (equal(a, b), equal(b, a), equal.remarks()) == (True, True, Remarks())
 
 
 @needs_math_verify
 @pytest.mark.parametrize(("a", "b"), DIFFERENT)
 def test_other_mathematics_is_not(a: str, b: str, verifier: MathVerifier) -> None:
     equal = verifier.equal()
-    assert (equal(a, b), equal(b, a), equal.notes) == (False, False, ())
+    assert (equal.verdict(a, b), equal.verdict(b, a), equal.remarks()) == (False, False, Remarks())
+
+
+@needs_math_verify
+@pytest.mark.parametrize(("a", "b"), DOUBTFUL)
+def test_what_is_equal_one_way_round_only_is_different_and_counted(
+    a: str, b: str, verifier: MathVerifier
+) -> None:
+    equal = verifier.equal()
+    assert (equal.verdict(a, b), equal.verdict(b, a), equal(a, b)) == (None, None, False)
+    assert equal.remarks() == Remarks(n_unsure=1)
+    assert equal.remarks().notes == (
+        "1 pair of answers is equal by one way of comparing them and not by another: it counts as different",
+    )
 
 
 @needs_math_verify
@@ -133,7 +154,7 @@ def test_the_answers_of_one_question_fall_into_classes(verifier: MathVerifier) -
         "$7$",
         "49^{1/2}",
     ]
-    classes = classify(answers, key=normal_form, equal=verifier.equal())
+    classes = classify(answers, Equality("math", normal_form, verifier.equal()))
     assert classes.ids == (0, 1, 2, -1, 0, 0, 1, 1)
     assert classes.labels == (r"\frac{\sqrt3}{2}", "7", r"\sin 60^\circ")
 
@@ -151,7 +172,7 @@ def test_a_pool_of_512_answers_in_40_forms(verifier: MathVerifier) -> None:
         )
     ]
     answers = random.Random(3).choices(forms, k=512 - len(forms)) + forms
-    classes = classify(answers, key=normal_form, equal=verifier.equal())
+    classes = classify(answers, Equality("math", normal_form, verifier.equal()))
     assert len(classes.labels) == 20
 
 
@@ -183,8 +204,8 @@ def test_equal_is_symmetric_and_classes_ignore_the_order(pool: list[str], rng: r
     assert all(equal(a, a) for a in pool)
     assert all(equal(a, b) == equal(b, a) for a in pool for b in pool)
     shuffled = rng.sample(pool, len(pool))
-    ids = dict(zip(pool, classify(pool, key=normal_form, equal=equal).ids, strict=True))
-    others = dict(zip(shuffled, classify(shuffled, key=normal_form, equal=equal).ids, strict=True))
+    ids = dict(zip(pool, classify(pool, Equality("math", normal_form, equal)).ids, strict=True))
+    others = dict(zip(shuffled, classify(shuffled, Equality("math", normal_form, equal)).ids, strict=True))
     assert all((ids[a] == ids[b]) == (others[a] == others[b]) for a in pool for b in pool)
 
 
@@ -227,13 +248,19 @@ def test_an_attack_equals_nothing_else_and_the_worker_goes_on(
 
 @needs_math_verify
 def test_what_was_given_up_is_noted_and_not_tried_again(strict: MathVerifier) -> None:
-    first, second = strict.equal(), strict.equal()
-    assert not first("8!!!", r"\sqrt{7}")
+    for _ in range(20):  # on a busy machine the clock may end it before its own timer does
+        first, second = strict.equal(), strict.equal()
+        assert not first("8!!!", r"\sqrt{7}")
+        if "8!!!" in strict._meanings:
+            break
+    second.may_ask = False
     assert not second("8!!!", r"\sqrt{7}")
-    assert first.notes == (
-        "comparing answers was given up in 1 case after 0.3 s: those answers count as different",
+    assert first.verdict("8!!!", r"\sqrt{7}") is None
+    assert first.remarks() == Remarks(n_lost=1)
+    assert first.remarks().notes == (
+        "comparing answers took too long in 1 case: those answers count as different",
     )
-    assert not second.notes
+    assert second.remarks() == Remarks(n_lost=1)
 
 
 @needs_math_verify
@@ -241,10 +268,11 @@ def test_a_pool_of_100_attacks_ends_and_its_frequent_answers_are_told_apart(stri
     attacks = [f"{attack} + {i}" for i in range(9) for attack in ATTACKS][:100]
     honest = ["(x+1)^2", "x^2+2x+1", r"\frac{1}{\sqrt{2}}", r"\frac{\sqrt{2}}{2}"]
     equal = strict.equal()
-    classes = classify(attacks + honest * 2, key=normal_form, equal=equal)
+    classes = classify(attacks + honest * 2, Equality("math", normal_form, equal))
     assert classes.ids[100:104] in ((100, 100, 101, 101), (0, 0, 1, 1))
     assert len(set(classes.ids[:100])) == 100
-    assert any("left out" in note for note in equal.notes)
+    assert equal.remarks().n_left_out > 0
+    assert any("left out" in note for note in equal.remarks().notes)
 
 
 @needs_math_verify
@@ -289,7 +317,7 @@ def test_a_worker_that_does_not_react_is_replaced() -> None:
         os.killpg(worker._process.pid, signal.SIGSTOP)
         equal = verifier.equal()
         assert not equal("2(x+3)", "2x+6")
-        assert equal.notes
+        assert equal.remarks().n_lost == 1
         assert worker._process.poll() == -signal.SIGKILL
         assert verifier.equal()("2(x+3)", "2x+6")
 
@@ -336,7 +364,7 @@ def is_running(pid: int) -> bool:
 
 USE = """
 from distrivote.answers.mathverify import math_equal, shared_verifier
-print(math_equal()("6(x+1)", "6x+6"), *[w._process.pid for w in shared_verifier()._workers], flush=True)
+print(math_equal("6(x+1)", "6x+6"), *[w._process.pid for w in shared_verifier()._workers], flush=True)
 """
 
 
@@ -369,14 +397,14 @@ def test_a_fork_has_a_verifier_of_its_own() -> None:
 import os
 mine = shared_verifier()
 if os.fork() == 0:
-    assert math_equal()("7(x+1)", "7x+7") and shared_verifier() is not mine
+    assert math_equal("7(x+1)", "7x+7") and shared_verifier() is not mine
     try:
         mine.equal()("8(x+1)", "8x+8")
     except RuntimeError:
         print("refused", flush=True)
 else:
     os.wait()
-    print(math_equal()("9(x+1)", "9x+9"))
+    print(math_equal("9(x+1)", "9x+9"))
 """
     result = run(USE + script, "-W", "ignore::DeprecationWarning")
     assert result.stdout.split()[2:] == ["refused", "True"]

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 import foreign_files as foreign
+from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import classify, same_answer
 from distrivote.answers.extract import extractor
 from distrivote.answers.forms import normal_form, plainly_equal
@@ -204,10 +205,10 @@ def _equivalence(rng: random.Random, _folder: Path) -> None:
     b = text(rng, FORMULA) if rng.random() < 0.5 else f" ${a}$. "
     assert plainly_equal(a, b) == plainly_equal(b, a), f"{a!r} and {b!r}: the order matters"
     if normal_form(a) == normal_form(b) and a.strip() and b.strip():
-        assert same_answer(a, b), f"{a!r} and {b!r}: one form, two answers"
+        assert same_answer(a, b, "notation"), f"{a!r} and {b!r}: one form, two answers"
     if rng.random() < 0.1:
         pool = [a, b, None, *(text(rng, FORMULA) for _ in range(4))]
-        there, back = classify(pool).ids, classify(pool[::-1]).ids[::-1]
+        there, back = classify(pool, "notation").ids, classify(pool[::-1], "notation").ids[::-1]
         assert {frozenset(i for i, c in enumerate(there) if c == k) for k in there} == {
             frozenset(i for i, c in enumerate(back) if c == k) for k in back
         }, f"{pool!r}: the order matters"
@@ -221,7 +222,7 @@ def _verifier() -> MathVerifier:
 def _mathverify(rng: random.Random, _folder: Path) -> None:
     pool = [text(rng, FORMULA) for _ in range(3)]
     equal = _verifier().equal()
-    classify(pool, key=normal_form, equal=equal)
+    classify(pool, Equality("math", normal_form, equal))
 
 
 TARGETS: dict[str, Target] = {

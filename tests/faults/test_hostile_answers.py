@@ -64,8 +64,7 @@ HONEST = ["(x+1)^2", "x^2+2x+1", "7", "7.0"]
 PRELUDE = f"""
 import json, sys
 from distrivote.answers.equivalence import classify
-from distrivote.answers.forms import normal_form
-from distrivote.answers.mathverify import MathVerifier, shared_verifier, math_equal
+from distrivote.answers.mathverify import MathVerifier, shared_verifier
 pool = json.load(sys.stdin)
 shared_verifier().warm()
 import faulthandler
@@ -96,7 +95,7 @@ def test_there_are_a_hundred_attacks() -> None:
 def test_a_pool_of_a_hundred_attacks_ends_within_ten_seconds() -> None:
     ids = ran("""
         begin()
-        print(json.dumps(classify(pool, key=normal_form, equal=math_equal()).ids))
+        print(json.dumps(classify(pool).ids))
     """)
     assert isinstance(ids, list)
     assert ids[100] == ids[101]
@@ -110,7 +109,7 @@ def test_four_threads_with_such_pools_end_within_ten_seconds() -> None:
         from concurrent.futures import ThreadPoolExecutor
         begin()
         def judge(_):
-            return classify(pool, key=normal_form, equal=math_equal()).ids
+            return classify(pool).ids
         with ThreadPoolExecutor(4) as threads:
             print(json.dumps(list(threads.map(judge, range(4)))))
     """)
@@ -141,7 +140,7 @@ def test_the_server_answers_a_question_with_such_replies_within_ten_seconds() ->
 
 
 def test_the_plain_rules_need_no_time_for_them() -> None:
-    found = classify(ATTACKS + HONEST)
+    found = classify(ATTACKS + HONEST, "notation")
     assert len(found.ids) == 104
     assert found.ids[102] == found.ids[103]
     for attack in ATTACKS:

@@ -288,10 +288,10 @@ def test_confidences_of_different_depth_are_not_mixed() -> None:
     assert "5 log-probabilities per token and some on 20" in str(reduced.explanation)
 
 
-def test_formulas_are_compared_where_that_is_asked_for() -> None:
+def test_formulas_are_compared_unless_notation_is_asked_for() -> None:
     scores = [score("I", "7", 5.0), score("C", "(x+1)^2", 5.0), score("C", "x^2+2x+1", 5.0)]
-    assert distrivote(method="sc", math=True)(scores).value == "C"
-    assert distrivote(method="sc")(scores).value == "I"
+    assert distrivote(method="sc")(scores).value == "C"
+    assert distrivote(method="sc", same="notation")(scores).value == "I"
 
 
 def test_what_is_given_wrong_is_refused() -> None:

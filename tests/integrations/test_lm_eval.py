@@ -206,7 +206,7 @@ def test_the_page_of_the_docs_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (["#### 5", "#### 6", "#### 5"], {"pattern": "#### (.*)"}, "5"),
         (["4", "5"], {}, "4"),  # a tie: the one that came first
         (["0.5", "7", "1/2"], {}, "0.5"),
-        ([r"\boxed{7}", r"\boxed{(x+1)^2}", r"\boxed{x^2+2x+1}"], {"math": True}, "(x+1)^2"),
+        ([r"\boxed{7}", r"\boxed{(x+1)^2}", r"\boxed{x^2+2x+1}"], {}, "(x+1)^2"),
         ([("4", None), ("5", 3.0), ("5", 4.0)], {}, "5"),
         ([("4", 9.0), ("", 1.0)], {}, "4"),
     ],

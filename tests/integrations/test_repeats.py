@@ -41,10 +41,10 @@ def test_notations_of_one_answer_vote_together() -> None:
     assert labels == ["7", "1/2", "7", "1/2", "1/2"]
 
 
-def test_formulas_are_one_answer_where_that_is_asked_for() -> None:
+def test_formulas_are_one_answer_unless_notation_is_asked_for() -> None:
     formulas = ["(x+1)^2", "x^2+2x+1", "7"]
-    assert vote_on(formulas, [1.0] * 3, DIS, math=True).tally.votes == {"(x+1)^2": 2, "7": 1}
-    assert len(vote_on(formulas, [1.0] * 3, DIS).tally.votes) == 3
+    assert vote_on(formulas, [1.0] * 3, DIS).tally.votes == {"(x+1)^2": 2, "7": 1}
+    assert len(vote_on(formulas, [1.0] * 3, DIS, same="notation").tally.votes) == 3
 
 
 def test_a_confidence_that_is_none_at_all_is_refused() -> None:

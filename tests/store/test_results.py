@@ -15,7 +15,7 @@ from distrivote.store.questions import stream_questions
 from distrivote.store.result_tables import json_lines, long_table, tab_lines
 from distrivote.store.results import Accuracy, Totals, hold_elections
 from distrivote.store.tables import Columns, open_table
-from distrivote.store.truth import same_text_or_number
+from distrivote.store.truth import Judge
 from distrivote.voting.vote import vote
 
 
@@ -28,14 +28,18 @@ from distrivote.voting.vote import vote
         ("1e2", "+100", True),
         (".5", "0.50", True),
         ("9007199254740993", "9007199254740992", False),
-        ("1/2", "0.5", False),
-        ("x", "X", False),
+        ("1/2", "0.5", True),
+        (r"\frac{\sqrt{570}}{12}", r"\sqrt{\frac{95}{24}}", True),
+        ("x", "y", False),
         ("1e99999", "1e99998", False),
         ("nan", "nan", True),
     ],
 )
-def test_answers_are_the_same_as_text_or_as_numbers(one: str, other: str, same: bool) -> None:
-    assert same_text_or_number(one, other) == same_text_or_number(other, one) == same
+def test_an_answer_is_right_by_the_notion_by_which_answers_are_compared(
+    one: str, other: str, same: bool
+) -> None:
+    assert Judge().verdict(one, other) is Judge().verdict(other, one) is same
+    assert Judge("text").verdict(one, other) is (one.strip() == other.strip())
 
 
 def test_the_interval_is_wilsons() -> None:

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distrivote.answers.equality import Equality
 from distrivote.ballots import ballot_of
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.problem import Problem
@@ -254,7 +255,7 @@ def test_classes_and_correctness_are_filled_in_on_reading_and_kept_by_compaction
     assert read["correct"] == [False, True, False, True, True, None]
     compact(tmp_path)
     assert pq.read_table(parts(tmp_path)[0], columns=["answer_class", "correct"]).to_pydict() == read
-    compact(tmp_path, key=lambda _answer: "all one")
+    compact(tmp_path, same=Equality("all one", key=lambda _answer: "all one"))
     assert Run.open(tmp_path).table(["answer_class"])[0].to_pylist() == [0, 0, -1, 0, 0, 0]
 
 

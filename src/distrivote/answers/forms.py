@@ -9,7 +9,8 @@ The plain rules know notation, not mathematics. In the order in which they apply
                A comma with a space beside it makes a list: 1, 234
     units      %, a degree sign and a currency sign do not count: 50\\% is 50 and not 1/2, as in the grader
                of MATH. Calling it both would make 50 and 1/2 equal as soon as one reply has a %
-    words      compared without regard to case; choice letters with it: (C) = C) = C, and c is another
+    words      compared without regard to case, commas between them or not; choice letters with it:
+               (C) = C) = C, and c is another
     lists      by their elements under these rules, the order counting except between braces
     the rest   \\dfrac = \\frac, \\frac12 = \\frac{1}{2}, x^{2} = x^2, \\cdot = \\times = *, − = -, spaces
 
@@ -47,6 +48,11 @@ class Form(NamedTuple):
     is_text: bool = False
     """Words, or too long or deep to be read as mathematics: equal to nothing but its own key."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether answers with other keys may be equal to it as mathematics, not as numbers alone."""
+        return isinstance(self.key, str) and not self.is_text
+
 
 def normal_form(answer: str) -> Fraction | str:
     """Return the key of an answer under the plain rules.
@@ -55,6 +61,15 @@ def normal_form(answer: str) -> Fraction | str:
     (Fraction(1, 2), 'C', 'x^2*3')
     """
     return form_of(answer).key
+
+
+def is_formula(answer: str) -> bool:
+    """Say whether an answer is more than a number, a letter or words, so that mathematics may be needed.
+
+    >>> is_formula(r"\\sqrt{2}"), is_formula("(1, 2)"), is_formula(r"\\frac12"), is_formula("Paris, France")
+    (True, True, False, False)
+    """
+    return form_of(answer).is_open
 
 
 def plainly_equal(a: str, b: str) -> bool:
@@ -124,7 +139,7 @@ _PART = rf"(?:\{{{_DECIMAL}\}}|([0-9]))"
 _RATIO = re.compile(rf"(-?)(?:\\frac{_PART}{_PART}|{_DECIMAL}/{_DECIMAL}){_UNIT}")
 
 _CHOICE = re.compile(r"([A-Z])[):]?")
-_WORDS = re.compile(r"[^\W\d_]{3,}(?:[ '’][^\W\d_]++)*|no", re.IGNORECASE)
+_WORDS = re.compile(r"[^\W\d_]{3,}(?:(?:[ '’]|, ?)[^\W\d_]++)*|no", re.IGNORECASE)
 _PROSE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}+(?:[ ,]++[A-Za-z'’]{2,}+){2}")
 _RESPELLINGS = (
     (re.compile(r"\\frac([0-9])([0-9])"), r"\\frac{\1}{\2}"),

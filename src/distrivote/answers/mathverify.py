@@ -1,14 +1,16 @@
 """EDGE: math-verify says whether two answers are the same mathematics, within hard time limits.
 
 math-verify's own limits are alarm signals, which fail outside the main thread, and its `verify` is not
-symmetric. So it runs in a worker process, started on first use, with its limits off, and two answers are
-equal if it says so either way round. Nothing here relies on the worker to come back:
+symmetric. So it runs in a worker process, started on first use, with its limits off. Two answers are equal
+if it says so both ways round and however they are handed to its parser; where these disagree the
+verdict is doubtful, which counts as different and is counted. Nothing here relies on the worker to come
+back:
 
     one comparison   `limit` seconds of processor time, or three times that on the clock
     one pool         `budget` seconds on the clock, the first start not counted
     memory           2 GB of address space, where the system can limit it
 
-What is given up or left out counts as different, and a note says so. What the plain rules of
+What is given up or left out is doubtful too, and a note says so. What the plain rules of
 answers.forms can tell never comes here, and before two answers are verified their values are
 compared, found once per answer with an arbitrary number for each variable: of the 780 pairs of 40 answers
 hardly any is left for the slow way.
@@ -22,35 +24,34 @@ import threading
 import time
 import weakref
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
-from distrivote.answers.equivalence import Key
-from distrivote.answers.forms import Form, compare, form_of, normal_form
+from distrivote.answers.forms import Form, compare, form_of
 from distrivote.answers.mathprocess import MathProcess
 from distrivote.answers.mathworker import OUT_OF_TIME
+from distrivote.answers.remarks import Remarks
 from distrivote.errors import MissingPackageError
-from distrivote.problem import Problem
 
 
-def math_equal() -> MathEqual:
-    """Return an `equal(a, b)` for one pool of answers, on the verifier that this process shares.
+def math_equal(a: str, b: str) -> bool:
+    """Say whether two answers are equal as mathematics, by the verifier that this process shares.
 
-    >>> from distrivote.answers.equivalence import classify
-    >>> from distrivote.answers.forms import normal_form
-    >>> answers = [r"(x+1)^2", r"x^2 + 2x + 1", r"\\frac{\\sqrt{2}}{2}", r"1/\\sqrt{2}"]
-    >>> classify(answers, key=normal_form, equal=math_equal()).ids
-    (0, 0, 1, 1)
+    >>> math_equal(r"(x+1)^2", r"x^2 + 2x + 1"), math_equal(r"\\frac{\\sqrt{2}}{2}", r"\\sqrt{2}")
+    (True, False)
     """
-    return shared_verifier().equal()
+    return shared_verifier().equal()(a, b)
 
 
-def equality(problem: Problem) -> tuple[MathEqual | None, Key | None]:
-    """Return how answers to a problem are compared: as mathematics, where that is meant and can be done."""
-    if problem.template in ("math", "worked") and shared_verifier().is_installed:
-        return math_equal(), normal_form
-    return None, None
+@cache
+def installed_version() -> str | None:
+    """Return the version of math-verify, None if it is not installed."""
+    try:
+        return version("math-verify")
+    except PackageNotFoundError:
+        return None
 
 
 def shared_verifier() -> MathVerifier:
@@ -79,14 +80,14 @@ class MathVerifier:
         self._warming = threading.Lock()
         self._is_warm = False
         self._meanings: dict[str, _Meaning] = {}
-        self._verdicts: dict[tuple[str, str], bool] = {}
+        self._verdicts: dict[tuple[str, str], bool | None] = {}
         weakref.finalize(self, _end_all, self._workers, self._pid)
 
-    def equal(self) -> MathEqual:
-        """Return an `equal(a, b)` with a budget and notes of its own, for one pool of answers."""
+    def equal(self, budget: float | None = None) -> MathEqual:
+        """Return an `equal(a, b)` with a budget and doubts of its own, for one pool of answers."""
         if not self.is_installed:
             raise MissingPackageError("math-verify", "math", "comparing answers as mathematics")
-        return MathEqual(self)
+        return MathEqual(self, self.budget if budget is None else budget)
 
     @cached_property
     def is_installed(self) -> bool:
@@ -172,40 +173,40 @@ class NeedsWorkerError(Exception):
 class MathEqual:
     """Says whether two answers are equal, for one pool of answers; not to be shared by threads."""
 
-    def __init__(self, verifier: MathVerifier) -> None:
+    def __init__(self, verifier: MathVerifier, budget: float) -> None:
         self.may_ask = True
         """Whether a worker may be asked; if not, NeedsWorkerError is raised where one is needed."""
 
         self._verifier = verifier
-        self._left = verifier.budget
+        self._left = budget
         self._lost: set[tuple[str, ...]] = set()
         self._left_out: set[tuple[str, ...]] = set()
+        self._disputed: set[tuple[str, str]] = set()
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What could not be compared, a sentence each."""
-        notes = []
-        different = "those answers count as different"
-        if self._lost:
-            cases, limit = _cases(self._lost), self._verifier.limit
-            notes.append(f"comparing answers was given up in {cases} after {limit:g} s: {different}")
-        if self._left_out:
-            cases, budget = _cases(self._left_out), self._verifier.budget
-            notes.append(
-                f"comparing answers was stopped after {budget:g} s with {cases} left out: {different}"
-            )
-        return tuple(notes)
+    def remarks(self) -> Remarks:
+        """Return what was in doubt, given up and left out so far."""
+        return Remarks(len(self._disputed), n_lost=len(self._lost), n_left_out=len(self._left_out))
 
     def __call__(self, a: str, b: str) -> bool:
-        """Say whether two answers are equal; their order does not matter."""
+        """Say whether two answers are equal without a doubt; their order does not matter."""
+        return bool(self.verdict(a, b))
+
+    def verdict(self, a: str, b: str) -> bool | None:
+        """Say whether two answers are equal, None if it is doubtful; their order does not matter."""
         one, other = form_of(a), form_of(b)
         equal = compare(one, other)
-        if equal is None:
-            equal = self._meaning(one).compare(self._meaning(other))
-        if equal is None:
-            first, second = sorted((one.latex, other.latex))
-            equal = self._verify(first, second)
-        return equal
+        if equal is not None:
+            return equal
+        meanings = {form.latex: self._meaning(form) for form in (one, other)}
+        unknown = [latex for latex, meaning in meanings.items() if not meaning.is_known]
+        if unknown:
+            self._lost.update((latex,) for latex in unknown if (latex,) not in self._left_out)
+            return None
+        equal = meanings[one.latex].compare(meanings[other.latex])
+        if equal is not None:
+            return equal
+        first, second = sorted((one.latex, other.latex))
+        return self._verify(first, second)
 
     def _meaning(self, form: Form) -> _Meaning:
         if form.numbers:
@@ -218,13 +219,15 @@ class MathEqual:
             _remember(known, form.latex, _Meaning.of(reply))
         return known[form.latex]
 
-    def _verify(self, a: str, b: str) -> bool:
+    def _verify(self, a: str, b: str) -> bool | None:
         known = self._verifier._verdicts
         if (a, b) not in known:
             reply = self._ask({"do": "verify", "pair": (a, b)}, a, b)
             if reply is None:
-                return False
-            _remember(known, (a, b), reply.get("equal", False))
+                return None
+            _remember(known, (a, b), reply.get("equal"))
+        if known[a, b] is None:
+            self._disputed.add((a, b))
         return known[a, b]
 
     def _ask(self, job: dict[str, Any], *subject: str) -> dict[str, Any] | None:
@@ -260,8 +263,14 @@ class _Meaning(NamedTuple):
     is_equation: bool = False
     """Its right side is not all of it, unless it is in a list of values: x = 1, y = 2."""
 
+    name: str | None = None
+    """What an equation gives the value of: R for R = 5, f(3) for f(3) = 1."""
+
     is_known: bool = True
-    """Otherwise it equals nothing."""
+    """Otherwise whatever is said of it is doubtful."""
+
+    is_doubtful: bool = False
+    """It depends on how it is handed to the parser what it is: all ways are to be verified."""
 
     @classmethod
     def of(cls, reply: dict[str, Any]) -> Self:
@@ -271,19 +280,23 @@ class _Meaning(NamedTuple):
             reply.get("digits"),
             None if points is None else tuple((re, im) for re, im in points),
             reply.get("is_equation", False),
+            reply.get("name"),
             "lost" not in reply,
+            reply.get("is_doubtful", False),
         )
 
     def compare(self, other: _Meaning) -> bool | None:
         """Say whether the two are equal, None if it takes math-verify to know."""
-        if not (self.is_known and other.is_known):
-            return False
+        if self.is_doubtful or other.is_doubtful:
+            return None
         if self.text is not None or other.text is not None:
             return self.text == other.text
         if self.digits is not None and self.digits == other.digits:
             return True
-        if self.points is None or other.points is None or (self.is_equation and other.is_equation):
+        if self.points is None or other.points is None:
             return None
+        if self.is_equation and other.is_equation and (self.name is None or self.name != other.name):
+            return None  # x = y + 1 and y = x - 1
         unmatched = list(other.points)
         for re, im in self.points:
             for i, (x, y) in enumerate(unmatched):
@@ -293,10 +306,6 @@ class _Meaning(NamedTuple):
             else:
                 return False
         return False if unmatched else None
-
-
-def _cases(subjects: set[tuple[str, ...]]) -> str:
-    return "1 case" if len(subjects) == 1 else f"{len(subjects)} cases"
 
 
 def _asinh(value: Fraction) -> float:
@@ -326,7 +335,7 @@ _SHARED: dict[int, MathVerifier] = {}
 
 _LOADING = 60.0
 _CROWDED = 0.25
-_MOST_REMEMBERED = 20_000
+_MOST_REMEMBERED = 100_000
 
 _BIG = 10**9
 _NEAR = 2e-6

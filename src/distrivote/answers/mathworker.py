@@ -77,7 +77,7 @@ def _work(algebra: _Algebra, reply: Any) -> int:
         try:
             content = algebra.do(job)
         except Exception:
-            content = {"equal": False}
+            content = {"equal": None}
         _processor_timer(0)
         reply(id=job["id"], **content)
     return _TIRED
@@ -97,7 +97,7 @@ class _Algebra:
         self._math_verify = import_module("math_verify")
         self._sympy = import_module("sympy")
         self._targets = [self._math_verify.LatexExtractionConfig()]
-        self._parsed: dict[str, list[Any]] = {}
+        self._parsed: dict[str, tuple[list[Any], ...]] = {}
         for latex in _WARM_UP:
             self._read(latex)
 
@@ -108,23 +108,41 @@ class _Algebra:
             return {"equal": self._verify(*(self._parse(latex) for latex in job["pair"]))}
         return {}
 
-    def _parse(self, latex: str) -> list[Any]:
+    def _parse(self, latex: str) -> tuple[list[Any], ...]:
+        """Return what the parser makes of a formula: once, or once for each way if these differ."""
         if latex not in self._parsed:
-            self._parsed[latex] = self._math_verify.parse(f"${latex}$", self._targets, parsing_timeout=None)
+            ways = [
+                self._math_verify.parse(text, self._targets, parsing_timeout=None)
+                for text in (f"${latex}$", f"\\boxed{{{latex}}}")
+            ]
+            self._parsed[latex] = tuple(ways[:1] if _alike(*ways) else ways)
         return self._parsed[latex]
 
-    def _verify(self, a: list[Any], b: list[Any]) -> bool:
-        unordered, ordered = self._sympy.FiniteSet, (self._sympy.Tuple, self._sympy.Interval)
-        ways = [(a, b), (b, a)]
-        # A pair equals a list in its order; sorting both would make (1,2), "1,2" and (2,1) one answer.
-        if isinstance(a[0], unordered) and isinstance(b[0], ordered):
-            ways = [(b, a)]
-        elif isinstance(b[0], unordered) and isinstance(a[0], ordered):
-            ways = [(a, b)]
-        return any(self._math_verify.verify(*way, timeout_seconds=None) for way in ways)
+    def _verify(self, a: tuple[list[Any], ...], b: tuple[list[Any], ...]) -> bool | None:
+        """Say whether two are equal, None if that depends on the way round or the way of parsing."""
+        said = None
+        for way in range(max(len(a), len(b))):
+            one, other = a[way % len(a)], b[way % len(b)]
+            for gold, target in ((one, other), (other, one)):
+                equal = self._equal(gold, target)
+                if said is not None and equal != said:
+                    return None
+                said = equal
+        return said
+
+    def _equal(self, gold: list[Any], target: list[Any]) -> bool:
+        if not all(parsed and not isinstance(parsed[0], str) for parsed in (gold, target)):
+            return gold[:1] == target[:1]
+        # x > 2 is the interval from 2 on, whichever of the two is the right answer.
+        return bool(
+            self._math_verify.verify(gold, target, timeout_seconds=None, allow_set_relation_comp=True)
+        )
 
     def _read(self, latex: str) -> dict[str, Any]:
-        parsed = self._parse(latex)
+        ways = self._parse(latex)
+        if len(ways) > 1:
+            return {"is_doubtful": True}
+        (parsed,) = ways
         expression = parsed[0] if parsed else latex
         if isinstance(expression, str):
             return {"text": expression}
@@ -135,11 +153,17 @@ class _Algebra:
             values = [self._value(part) for part in self._parts(expression)]
         except Exception:
             return {"is_equation": is_equation}
+        is_named = isinstance(expression, self._sympy.Eq) and self._is_name(expression.lhs)
+        name = str(expression.lhs) if is_named else None
         digits = None
         if len(values) == 1 and all(abs(x) < 1e6 for x in values[0]) and self._is_exact(expression):
             digits = " ".join(str(x.evalf(25)) for x in values[0])
         points = [[_clipped(float(self._sympy.asinh(x))) for x in value] for value in values]
-        return {"is_equation": is_equation, "digits": digits, "points": points}
+        return {"is_equation": is_equation, "name": name, "digits": digits, "points": points}
+
+    def _is_name(self, expression: Any) -> bool:
+        sympy = self._sympy
+        return isinstance(expression, sympy.Symbol | sympy.core.function.AppliedUndef)
 
     def _parts(self, expression: Any) -> list[Any]:
         """Return the numbers that a set, tuple, matrix, equation or inequality is made of."""
@@ -155,11 +179,13 @@ class _Algebra:
         return list(expression.flat()) if isinstance(expression, sympy.MatrixBase) else [expression]
 
     def _value(self, part: Any) -> Any:
-        """Return the real and imaginary part with each variable a number of its own."""
+        """Return the real and imaginary part with each variable, or f(3), a number of its own."""
         sympy = self._sympy
         letters = (isinstance(f, sympy.Symbol) or f == sympy.E for f in sympy.Mul.make_args(part))
         if all(letters):
             raise ValueError("a product of letters may be a word to math-verify: east is e*a*s*t")
+        unknowns = part.atoms(sympy.core.function.AppliedUndef)
+        part = part.xreplace({unknown: sympy.Symbol(str(unknown)) for unknown in unknowns})
         numbers = {s: 1 + sympy.Rational(zlib.crc32(s.name.encode()), 2**32) for s in part.free_symbols}
         value = part.evalf(30, subs=numbers).as_real_imag()
         if not all(x.is_Number and x is not sympy.nan for x in value):
@@ -172,6 +198,12 @@ class _Algebra:
             return False
         variables = expression.free_symbols
         return not variables or expression.is_rational_function(*variables)
+
+
+def _alike(one: list[Any], other: list[Any]) -> bool:
+    if not one or not other or isinstance(one[0], str) or isinstance(other[0], str):
+        return one[:1] == other[:1]
+    return bool(type(one[0]) is type(other[0]) and one[0] == other[0])
 
 
 def _clipped(value: float) -> float:

@@ -28,6 +28,7 @@ from distrivote.cli.options import (
     Option,
     Parallel,
     Reflection,
+    Same,
     Seed,
     Slots,
     Split,
@@ -47,6 +48,7 @@ from distrivote.cli.options import (
 from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
+    from distrivote.answers.equality import Equality
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.opening import EngineChoice
     from distrivote.problem import Problem
@@ -92,6 +94,7 @@ def ask(
     thinking: Thinking = None,
     seed: Seed = 0,
     template: Template = None,
+    same: Same = None,
     slots: Slots = None,
     threads: Threads = None,
     parallel: Parallel = None,
@@ -110,6 +113,7 @@ def ask(
     --method auto is the careful choice: it follows DistriVoting where confidence is to be trusted, else
     the majority. An answer below --min-probability is withheld, with exit code 3.
     """
+    from distrivote.answers.equality import equality
     from distrivote.engines.base import SamplingParams
     from distrivote.selfstepconf.deepconf import online_rule
     from distrivote.solve import check_budget
@@ -130,8 +134,9 @@ def ask(
     )
     problem = _problem(question, template_of(template) if template else choice.default_template)
     rule = stop_rule(stop_when, pipeline.name)
+    compared = equality(problem.same if same is None else same)
     asked = _solve(
-        *(problem, choice, budget, pipeline.name, online or controller, params, rule),
+        *(problem, choice, budget, pipeline.name, online or controller, params, rule, compared),
         calibration=believed,
         quiet=as_json,
     )
@@ -182,11 +187,12 @@ def _solve(
     controller: SelfStepConf | DeepConfOnline | None,
     params: SamplingParams,
     rule: StopRule | None,
+    same: Equality,
     calibration: Calibration,
     quiet: bool,
 ) -> _Asked:
     from distrivote.answers.extract import extractor
-    from distrivote.answers.mathverify import equality, shared_verifier
+    from distrivote.answers.mathverify import shared_verifier
     from distrivote.cli.live import Sampling
     from distrivote.engines.opening import open_engine
     from distrivote.solve import sample, solution_of
@@ -201,11 +207,11 @@ def _solve(
 
     def answer_in(text: str) -> str | None:
         found = find(text)
+        if found is not None and same.needs_worker(found.answer):
+            shared_verifier().start()  # it loads while the model samples
         return None if found is None else found.answer
 
-    equal, key = equality(problem)
-    if equal is not None:
-        shared_verifier().start()  # it loads while the model samples
+    pooled = same.for_pool()
     trajectories, stopped, settled = [], False, False
     with Sampling(console, budget, answer_in) as display:
         try:
@@ -213,8 +219,7 @@ def _solve(
                 sample(
                     *(engine, problem, budget, controller, params),
                     stop_when=rule,
-                    equal=equal,
-                    key=key,
+                    same=pooled,
                     watch=display.watch,
                 )
             ) as samples:
@@ -237,16 +242,15 @@ def _solve(
         say(f"voting on what is finished: {len(trajectories)} of {budget} trajectories")
     solution = solution_of(
         *(problem, trajectories, method, controller),
-        equal=equal,
-        key=key,
+        same=pooled,
         n_asked=budget,
         calibration=calibration,
     )
-    notes = list(() if equal is None else equal.notes)
-    if solution.tally.method != method and not sys.stdout.isatty():
+    if not sys.stdout.isatty():
         # On a terminal the notes of the vote are shown with it.
-        notes.append(solution.ballot.notes[-1])
-    note(*notes)
+        note(*pooled.remarks().notes)
+        if solution.tally.method != method:
+            note(solution.ballot.notes[-1])
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
 

@@ -13,6 +13,7 @@ from distrivote.cli.options import (
     ConfidenceColumn,
     Json,
     QuestionColumn,
+    Same,
     TruthColumn,
 )
 
@@ -46,6 +47,7 @@ def calibrate(
     confidence_column: ConfidenceColumn = "confidence",
     truth_column: TruthColumn = None,
     by: By = None,
+    same: Same = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same calibration.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -63,7 +65,7 @@ def calibrate(
 
     check_calibration_place(output, run)
     columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
-    loaded = load_pool_sets(run, columns=columns, reads=())
+    loaded = load_pool_sets(run, columns=columns, reads=(), same=same)
     note(*loaded.notes)
     fitted = fit_to(loaded.pool_sets, ", ".join(each.name for each in loaded.pool_sets)[:1000], seed)
     write_calibration(fitted.calibration, output)

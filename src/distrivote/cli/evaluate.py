@@ -15,6 +15,7 @@ from distrivote.cli.options import (
     ConfidenceColumn,
     Json,
     QuestionColumn,
+    Same,
     Signal,
     TruthColumn,
 )
@@ -82,6 +83,7 @@ def evaluate(
     truth_column: TruthColumn = None,
     by: By = None,
     signal: Signal = None,
+    same: Same = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -120,7 +122,7 @@ def evaluate(
     bar = ProgressBar()
     try:
         report = _evaluated(
-            run, columns, signal, names, budget, repeats, seed, against_paper, workers, times, bar
+            run, columns, signal, same, names, budget, repeats, seed, against_paper, workers, times, bar
         )
         written = _written(report, output or (), figures, bar)
     finally:
@@ -163,6 +165,7 @@ def _evaluated(
     runs: Sequence[str],
     columns: Columns,
     signal: str | None,
+    same: str | None,
     names: Sequence[str],
     budget: int | None,
     repeats: int,
@@ -181,7 +184,8 @@ def _evaluated(
     from distrivote.evaluation.loading import load_pool_sets
 
     bar.tell(0.0, "reading")
-    loaded = load_pool_sets(runs, columns=columns, signal=signal, reads=reads_of(experiments_named(names)))
+    reads = reads_of(experiments_named(names))
+    loaded = load_pool_sets(runs, columns=columns, signal=signal, reads=reads, same=same)
     report = evaluate_pools(
         loaded.pool_sets,
         names,

@@ -24,6 +24,7 @@ from distrivote.cli.options import (
     Option,
     Parallel,
     Reflection,
+    Same,
     Seed,
     Slots,
     Split,
@@ -78,6 +79,7 @@ def generate(
         int | None, typer.Option(metavar="N", help="How many questions a built-in benchmark makes.")
     ] = None,
     template: Template = None,
+    same: Same = None,
     stop_when: StopWhen = None,
     ssc: Ssc = True,
     alpha: Alpha = 0.8,
@@ -137,6 +139,7 @@ def generate(
     Stopped or killed, the same command goes on where it was: what is stored is not sampled again. A
     larger --budget or --limit only adds. Any other change is refused, with the difference shown.
     """
+    from distrivote.answers.equality import equality
     from distrivote.benchmarks import load
     from distrivote.engines.base import SamplingParams
     from distrivote.generate import todo
@@ -160,6 +163,9 @@ def generate(
     if template is not None:
         loaded = loaded.put_with(template_of(template))
     rule = stop_rule(stop_when)
+    compared = equality(loaded.problems[0].same if same is None else same)
+    for problem in loaded.problems:
+        compared.check_truth(problem.answer)
     if dry_run:
         if new:
             raise InputError("--dry-run says what RUN still needs and --new begins another: give one of them")
@@ -177,6 +183,7 @@ def generate(
         budget=budget,
         limit=limit,
         stop_when=None if rule is None else rule.name,
+        same=compared.name,
     )
     path = _free_name(output, manifest, loaded.problems) if new else output
     try:

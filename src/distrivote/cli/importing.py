@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.messages import note
-from distrivote.cli.options import Json, Split
+from distrivote.cli.options import Json, Same, Split
 
 if TYPE_CHECKING:
     from distrivote.store.importing import Imported
@@ -34,6 +34,7 @@ def import_files(
         ),
     ] = "auto",
     split: Split = "paragraph",
+    same: Same = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="The model, for the record.")] = "",
     truth: Annotated[
         str | None,
@@ -89,6 +90,7 @@ def import_files(
                 reading=Reading(extract, split, columns=columns),
                 keep=Keep(texts, token_confidences),
                 model=model,
+                same=same,
                 question_pattern=question_pattern,
                 truths=None if truth is None else _truths(truth),
                 watch=lambda n_read, n: progress.show(n_read / n_bytes, n),

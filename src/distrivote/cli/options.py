@@ -164,6 +164,16 @@ TruthColumn = Annotated[
 By = Annotated[
     str | None, typer.Option(metavar="NAME", help="In a file: the column that tells models apart.")
 ]
+Same = Annotated[
+    str | None,
+    typer.Option(
+        "--same",
+        metavar="NAME",
+        help="When two answers are one: text (as written), notation, math (formulas too) or choice (letters);"
+        " math if nothing else is said, choice for multiple choice.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 

@@ -10,7 +10,7 @@ import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import Json, Method
+from distrivote.cli.options import Json, Method, Same
 from distrivote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -51,12 +51,14 @@ def show(
     question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="Its id.")] = None,
     sample: Annotated[int | None, typer.Argument(metavar="SAMPLE", help="Its number, from 0.")] = None,
     method: Method = "dis-gmm",
+    same: Same = None,
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""
     from distrivote.store.runs import Run
 
-    stored = Run.open(run)
-    note(*stored.notes)
+    stored = Run.open(run, same)
+    noted = stored.notes
+    note(*noted)
     if question is None:
         _print_table(
             [
@@ -79,9 +81,10 @@ def show(
 
         pipeline = parse_method(method)
         columns = Columns() if pipeline.reads_confidence else Columns(confidence=None)
-        with open_table(run, columns) as table:
+        with open_table(run, columns, same) as table:
             explain_question(table, (pipeline.name,), False, question)
-        note(*(each for each in table.notes if each not in stored.notes))
+        _print_classes(stored, question)
+        note(*(each for each in table.notes if each not in noted))
     else:
         _print_sample(stored.row(question, sample))
 
@@ -117,11 +120,31 @@ def _print_question(run: Run, question_id: str) -> None:
         open_console(sys.stdout).print(Padding(Text(text), (1, 2, 0, 2)))
 
 
-def compact(run: _RunArgument) -> None:
-    """Merge a run's parts into few, and fill in which answers are the same."""
+def _print_classes(run: Run, question_id: str) -> None:
+    """Print which strings were taken for one answer, and which for right."""
+    from rich.padding import Padding
+
+    from distrivote.report.classes import answer_classes, class_lines
+
+    table = run.table(("answer", "answer_class", "correct", "ground_truth"), question_id)
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    found = answer_classes(columns["answer"], columns["answer_class"], columns["correct"])
+    truth = next((each for each in columns["ground_truth"] if each is not None), None)
+    screen, same = open_console(sys.stdout), run.grading.same
+    for line in class_lines(found, f"{same.name} (version {same.version})", truth, screen.width - 4):
+        screen.print(Padding(line, (0, 2)), no_wrap=True)
+    screen.print()
+
+
+def compact(run: _RunArgument, same: Same = None) -> None:
+    """Merge a run's parts into few, and store which answers are the same and which are right.
+
+    What another grader or version stored is graded again. --same is what the run is compared by from then
+    on.
+    """
     from distrivote.store.run_compact import compact as merge
 
-    done = merge(run)
+    done = merge(run, same=same)
     note(*done.notes)
     print(f"{run}: {done.n_parts_before} parts are now {done.n_parts}, with {done.n_rows:,} trajectories")
 
@@ -145,6 +168,7 @@ def export(
             help="table; deepconf for its traces as JSON; run for a copy without questions and texts.",
         ),
     ] = "table",
+    same: Same = None,
 ) -> None:
     """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
     from distrivote.report.text import count
@@ -155,7 +179,7 @@ def export(
         raise UnknownNameError("format", file_format, ("table", "deepconf", "run"))
     if file_format == "table":
         check_output(output, run)
-    stored = Run.open(run)
+    stored = Run.open(run, same)
     if file_format == "deepconf":
         from distrivote.store.export_deepconf import export_deepconf
 

@@ -17,6 +17,7 @@ from distrivote.cli.options import (
     Model,
     Option,
     Parallel,
+    Same,
     Slots,
     Ssc,
     Threads,
@@ -82,6 +83,7 @@ def serve(
         str | None,
         typer.Option(metavar="NAME", help="How the page puts a question: math, choice, plain or worked."),
     ] = None,
+    same: Same = None,
     run: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="A stored run that the page can open.", show_default=False),
@@ -115,7 +117,7 @@ def serve(
     choice = engine_of(engine, model, base_url, upstream_key, option, slots, threads, parallel)
     believed = calibration_of(calibration, min_probability)
     settings = _settings(choice, api_key, budget, max_budget, max_concurrency, max_tokens, template, run)
-    settings = replace(settings, ssc=ssc, min_probability=min_probability, calibration=believed)
+    settings = replace(settings, same=same, ssc=ssc, min_probability=min_probability, calibration=believed)
     _serve(choice, pipeline, settings, host, port)
 
 

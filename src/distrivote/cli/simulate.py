@@ -140,7 +140,9 @@ def _write(
     """Store the pools as a run, which gets its name when it is whole."""
     from dataclasses import asdict
 
+    from distrivote.answers.remarks import Remarks
     from distrivote.store.manifest import Manifest
+    from distrivote.store.run_classes import Grading
     from distrivote.store.run_writer import RunWriter
     from distrivote.store.writing import new_folder
 
@@ -153,7 +155,9 @@ def _write(
         budget=n_trajectories,
         limit=len(pools.pools),
         seed=seed,
+        same="text",
     )
+    manifest = Grading.of(manifest).recorded_in(manifest, told=False, remarks=Remarks())
     with new_folder(target) as beside, RunWriter(beside, manifest, max_rows=8192, max_wait=None) as writer:
         for row in _rows(pools, progress):
             writer.add(row)

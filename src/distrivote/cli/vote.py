@@ -11,7 +11,7 @@ import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note
-from distrivote.cli.options import WITHHELD, CalibrationFile, MinProbability, Signal, calibration_of
+from distrivote.cli.options import WITHHELD, CalibrationFile, MinProbability, Same, Signal, calibration_of
 from distrivote.cli.progress import Progress
 from distrivote.errors import InputError
 
@@ -69,6 +69,7 @@ def vote(
         ),
     ] = None,
     signal: Signal = None,
+    same: Same = None,
     min_probability: MinProbability = 0.0,
     calibration: CalibrationFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -123,9 +124,9 @@ def vote(
         truth=truth_column,
         without_confidence=", or vote by --method sc, which needs none" if signal is None else "",
     )
-    chosen = _chosen(file, columns, signal)
+    chosen = _chosen(file, columns, signal, same)
     methods = tuple(pipelines)
-    with open_table(file, chosen.columns) as table:
+    with open_table(file, chosen.columns, same) as table:
         if explain is None:
             n_withheld = _vote_on_all(table, chosen, methods, bar, as_json, output)
         else:
@@ -142,10 +143,12 @@ class Chosen(NamedTuple):
     mix: list[Questions] | None = None
 
     def questions(self, table: AnswerTable, group: Callable[..., Iterator[Questions]]) -> Iterator[Questions]:
-        return group(table.batches()) if self.mix is None else iter(self.mix)
+        from distrivote.store.table_classes import questions_of
+
+        return questions_of(table, group) if self.mix is None else iter(self.mix)
 
 
-def _chosen(file: str, columns: Columns, signal: str | None) -> Chosen:
+def _chosen(file: str, columns: Columns, signal: str | None, same: str | None) -> Chosen:
     """Return the columns with the signal; a mix is made here, and said."""
     if signal is None:
         return Chosen(columns)
@@ -153,7 +156,7 @@ def _chosen(file: str, columns: Columns, signal: str | None) -> Chosen:
 
     if signal != AUTO:
         return Chosen(with_signal(columns, signal))
-    mixed = mixed_questions(file, columns)
+    mixed = mixed_questions(file, columns, same)
     for model, weights in mixed.weights.items():
         note(f"signals{f' of {model}' if model else ''}: {weight_words(weights)}")
     note(*mixed.notes)
@@ -181,7 +184,7 @@ def _vote_on_all(
         with ExitStack() as stack:
             stack.callback(progress.clear)
             writer = stack.enter_context(writing(output)) if output is not None else None
-            for results in hold_elections(chosen.questions(table, group), methods, bar):
+            for results in hold_elections(chosen.questions(table, group), methods, bar, table.same):
                 totals.add(results)
                 printout.add(results)
                 if writer is not None:
@@ -235,7 +238,7 @@ def explain_question(
     tallies = [vote_on(ballot, method=name, calibration=bar.calibration) for name in methods]
     reasons = [withheld(tally, bar.min_probability) for tally in tallies]
     n_withheld = sum(reason is not None for reason in reasons)
-    (results,) = hold_elections([one], methods, bar)
+    (results,) = hold_elections([one], methods, bar, table.same)
     if as_json:
         totals = Totals(methods, bar)
         totals.add(results)

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.answers.equality import Equality
+from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
@@ -33,8 +35,9 @@ from distrivote.store.signals import (
     weight_words,
     with_signal,
 )
+from distrivote.store.table_classes import questions_of
 from distrivote.store.tables import Columns, is_run, open_table
-from distrivote.store.truth import same_text_or_number
+from distrivote.store.truth import Judge
 
 DEFAULT_MEASURE = "answer-step"
 READS = ("measures", "lengths", "traces", "top-mass")
@@ -57,6 +60,7 @@ def load_pool_sets(
     columns: Columns | None = None,
     signal: str | None = None,
     reads: Collection[str] = ("measures", "lengths"),
+    same: str | Equality | None = None,
 ) -> Loaded:
     """Read runs, and tables as `distrivote vote` reads them.
 
@@ -68,6 +72,7 @@ def load_pool_sets(
         reads: What else is needed, of `READS`: `measures` for all confidences, `lengths` for steps and
             tokens, `traces` for the steps of each question's first trajectories, `top-mass` for the
             probability of the k most probable tokens.
+        same: When two answers are one, and when one is right; what a run says and for files math if None.
 
     Raises:
         InputError: If nothing with a known truth is left.
@@ -79,9 +84,9 @@ def load_pool_sets(
     notes: list[str] = []
     for path in paths:
         if is_run(path):
-            found = [_of_run_by(Run.open(path), signal, reads, notes)]
+            found = [_of_run_by(Run.open(path, same), signal, reads, notes)]
         else:
-            found = list(_of_table(path, columns or Columns(), signal, notes))
+            found = list(_of_table(path, columns or Columns(), signal, same, notes))
         for one in found:
             if one.pools:
                 sets.append(one)
@@ -227,54 +232,68 @@ def _settings(ssc: Mapping[str, Any]) -> dict[str, float | int | str | bool | No
 # Tables
 
 
-def _of_table(path: str, columns: Columns, signal: str | None, notes: list[str]) -> Iterator[PoolSet]:
+def _of_table(
+    path: str, columns: Columns, signal: str | None, same: str | Equality | None, notes: list[str]
+) -> Iterator[PoolSet]:
     stem = Path(path).stem
-    blocks = _mixed(path, columns, notes) if signal == AUTO else _blocks(path, columns, signal)
+    blocks = (
+        _mixed(path, columns, same, notes) if signal == AUTO else _blocks(path, columns, signal, same, notes)
+    )
+    judge, n_unsure = Judge(same), 0
     sets: dict[str, list[Pool]] = {}
     counts: dict[str, list[int]] = {}
     for block in blocks:
         for index in range(len(block)):
             model = stem if block.by is None else str(block.by[index])
-            pool = _table_pool(block, index)
+            pool, n_doubtful = _table_pool(block, index, judge)
+            n_unsure += n_doubtful
             sets.setdefault(model, [])
             seen = counts.setdefault(model, [0, 0])
             seen[0] += pool is None
             seen[1] += 1
             if pool is not None:
                 sets[model].append(pool)
+    notes += [f"{stem}: {note}" for note in Remarks(n_unsure_grades=n_unsure).notes]
     for model, pools in sets.items():
         name = stem if model == stem else f"{stem}/{model}"
         note_unknown(notes, name, *counts[model])
         yield PoolSet(name, model, stem, tuple(pools))
 
 
-def _blocks(path: str, columns: Columns, signal: str | None) -> list[Questions]:
-    with open_table(path, columns if signal is None else with_signal(columns, signal)) as table:
+def _blocks(
+    path: str, columns: Columns, signal: str | None, same: str | Equality | None, notes: list[str]
+) -> list[Questions]:
+    with open_table(path, columns if signal is None else with_signal(columns, signal), same) as table:
         try:
-            return list(stream_questions(table.batches()))
+            found = list(questions_of(table, stream_questions))
         except QuestionCameBack:
-            return list(hold_questions(table.batches()))
+            found = list(questions_of(table, hold_questions))
+    notes += [f"{Path(path).stem}: {note}" for note in table.notes]
+    return found
 
 
-def _mixed(path: str, columns: Columns, notes: list[str]) -> list[Questions]:
-    mixed = mixed_questions(path, columns)
+def _mixed(path: str, columns: Columns, same: str | Equality | None, notes: list[str]) -> list[Questions]:
+    mixed = mixed_questions(path, columns, same)
     for model, weights in mixed.weights.items():
         name = Path(path).stem + (f"/{model}" if model else "")
         notes.append(f"{name} votes with a mix of signals: {weight_words(weights)}")
     return mixed.questions
 
 
-def _table_pool(block: Questions, index: int) -> Pool | None:
+def _table_pool(block: Questions, index: int, judge: Judge) -> tuple[Pool | None, int]:
+    """Return a question's pool, None if nobody knows what is right, and how many gradings are doubtful."""
     span = slice(int(block.offsets[index]), int(block.offsets[index + 1]))
     classes = block.classes[span]
     truth = np.full(len(classes), UNKNOWN, dtype=np.int8)
     if block.correct is not None:
         truth = block.correct[span].copy()
-    right = block.truths[index].as_py() if block.truths is not None else None
+    right, n_unsure = (block.truths[index].as_py() if block.truths is not None else None), 0
     if right is not None:
         for number in np.unique(classes[(truth == UNKNOWN) & (classes >= 0)]).tolist():
-            said = same_text_or_number(block.labels[number].as_py(), right)
-            truth[(truth == UNKNOWN) & (classes == number)] = said
+            said = judge.verdict(block.labels[number].as_py(), right)
+            mine = (truth == UNKNOWN) & (classes == number)
+            truth[mine] = bool(said)
+            n_unsure += int(mine.sum()) if said is None else 0
         truth[(truth == UNKNOWN) & (classes < 0)] = 0
     arrays = {"classes": classes, "truth": truth, "confidence": block.confidences[span]}
-    return known_pool(str(block.ids[index]), arrays)
+    return known_pool(str(block.ids[index]), arrays), n_unsure

@@ -18,12 +18,14 @@ from collections.abc import Iterable, Sequence
 from math import isnan
 from typing import Any
 
+from distrivote.answers.equality import Equality, equality
 from distrivote.answers.extract import OwnExtractor, extractor
 from distrivote.confidence import DEFAULT_K, measure_named
 from distrivote.confidence.tokens import check_k
 from distrivote.errors import MissingPackageError
 from distrivote.integrations.repeats import Voted, vote_on
 from distrivote.integrations.replies import reply_confidence
+from distrivote.problem import DEFAULT_SAME
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
 
@@ -46,28 +48,28 @@ except ImportError as error:
 
 
 @score_reducer
-def distrivote(method: str = "dis-gmm", math: bool = False) -> ScoreReducer:
+def distrivote(method: str = "dis-gmm", same: str = DEFAULT_SAME) -> ScoreReducer:
     """Reduce the scores of a sample's epochs to the score of the answer that wins the vote.
 
     Args:
         method: A name such as "dis-gmm" or "wsc-top:0.1".
-        math: Whether formulas that mean the same are one answer (needs math-verify).
+        same: When two answers are one: text, notation, math or choice.
 
     The value is the most frequent one among the scores that gave the winning answer. Of answers with
     equal scores the one of the earlier epoch wins, and of equally frequent values the earlier one.
     """
-    pipeline = parse_method(method)
+    pipeline, rule = parse_method(method), equality(same)
 
     def reduce(scores: list[Score]) -> Score:
-        return _reduced(scores, _vote(scores, pipeline, math))
+        return _reduced(scores, _vote(scores, pipeline, rule))
 
     return reduce
 
 
 @score_reducer
-def majority_answer(math: bool = False) -> ScoreReducer:
+def majority_answer(same: str = DEFAULT_SAME) -> ScoreReducer:
     """Reduce to the score of the most frequent answer, to stand beside `distrivote` in the results."""
-    return distrivote(method="sc", math=math)
+    return distrivote(method="sc", same=same)
 
 
 def with_confidence(
@@ -138,7 +140,7 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _vote(scores: Sequence[Score], method: Pipeline, use_math: bool) -> Voted:
+def _vote(scores: Sequence[Score], method: Pipeline, same: Equality) -> Voted:
     metadata = [score.metadata or {} for score in scores]
     confidences = [each.get("confidence") for each in metadata]
     depths = {each["confidence_k"] for each in metadata if each.get("confidence_k") is not None}
@@ -149,7 +151,7 @@ def _vote(scores: Sequence[Score], method: Pipeline, use_math: bool) -> Voted:
             " they do not compare."
         )
         confidences = [None] * len(scores)
-    return vote_on([score.answer for score in scores], confidences, method, math=use_math, notes=notes)
+    return vote_on([score.answer for score in scores], confidences, method, same=same, notes=notes)
 
 
 def _reduced(scores: Sequence[Score], voted: Voted) -> Score:

@@ -21,9 +21,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
+from distrivote.answers.equality import equality
 from distrivote.answers.extract import extractor
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.integrations.repeats import vote_on
+from distrivote.problem import DEFAULT_SAME
 from distrivote.voting.methods import parse_method
 
 try:
@@ -67,7 +69,7 @@ class DistrivoteFilter(Filter):
         method: str = "dis-gmm",
         extract: str = "auto",
         pattern: str | None = None,
-        math: bool = False,
+        same: str = DEFAULT_SAME,
     ) -> None:
         """Take settings as a task file gives them.
 
@@ -75,11 +77,11 @@ class DistrivoteFilter(Filter):
             method: A name such as "dis-gmm" or "wsc-top:0.1".
             extract: How the answer is found in a reply: auto, boxed, choice or number.
             pattern: A regular expression with one group, instead of `extract`.
-            math: Whether formulas that mean the same are one answer (needs math-verify).
+            same: When two answers are one: text, notation, math or choice.
         """
         self._method = parse_method(method)
         self._find = extractor(extract if pattern is None else re.compile(pattern))
-        self._math = math
+        self._same = equality(same)
 
     def apply(self, resps: Iterable[Iterable[Any]], docs: list[dict[str, Any]]) -> list[list[str]]:  # noqa: ARG002
         """Return a list of one answer for each document's list of replies."""
@@ -90,7 +92,7 @@ class DistrivoteFilter(Filter):
                 [self._answer(reply.text) for reply in read],
                 [reply.confidence for reply in read],
                 self._method,
-                math=self._math,
+                same=self._same,
             )
             n_fallen_back += tally.method != self._method.name
             elected.append([NO_ANSWER if tally.answer is None else str(tally.answer)])

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import classify
-from distrivote.answers.forms import normal_form
-from distrivote.answers.mathverify import math_equal
 from distrivote.voting.ballot import Ballot, Tally
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.vote import vote
@@ -30,10 +29,10 @@ def vote_on(
     confidences: Sequence[float | None],
     method: Pipeline,
     *,
-    math: bool = False,
+    same: str | Equality | None = None,
     notes: Sequence[str] = (),
 ) -> Voted:
-    """Vote on answers that are compared by notation, with `math` also by what formulas mean.
+    """Vote on answers; `same` says when two of them are one, by mathematics if nothing is said.
 
     None is no answer and no confidence.
 
@@ -44,7 +43,8 @@ def vote_on(
     >>> tally.notes
     ('1 of 3 answers came without a confidence, so majority voting decides.',)
     """
-    classes = classify(answers, key=normal_form, equal=math_equal()) if math else classify(answers)
+    classes = classify(answers, same)
+    notes = [*notes, *classes.remarks.notes]
     n_answered = sum(i >= 0 for i in classes.ids)
     pairs = zip(classes.ids, confidences, strict=True)
     n_silent = sum(i >= 0 and (confidence is None or confidence != confidence) for i, confidence in pairs)

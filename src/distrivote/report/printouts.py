@@ -180,6 +180,9 @@ def notes_of(totals: Totals) -> list[str]:
         notes.append(
             f"{totals.n_one_hump:,} {of} hardly {have} two humps of confidence: the split says little there"
         )
+    if totals.n_doubtful:
+        were = "1 winner was" if totals.n_doubtful == 1 else f"{totals.n_doubtful:,} winners were"
+        notes.append(f"{were} equal to the right answer one way and not another: doubtful, and so wrong")
     if totals.n_uncalibrated and totals.bar.min_probability:
         have = "has" if totals.n_uncalibrated == 1 else "have"
         fitted = totals.bar.calibration

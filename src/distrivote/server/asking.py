@@ -13,7 +13,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import NamedTuple, TypeAlias
 
-from distrivote.answers.mathverify import NeedsWorkerError, equality
+from distrivote.answers.equality import equality
+from distrivote.answers.mathverify import MathEqual, NeedsWorkerError
 from distrivote.engines.base import Engine, Progress
 from distrivote.errors import EngineError
 from distrivote.selfstepconf import DeepConfOnline
@@ -64,7 +65,6 @@ class Outcome(NamedTuple):
     stopped: str | None
     """Why there are fewer trajectories than the budget, in a sentence."""
 
-    notes: tuple[str, ...]
     min_probability: float = 0.0
 
     @property
@@ -122,7 +122,7 @@ class _Sampling:
         self._progress = Progress(0, 0, 0)
         self._begun = time.monotonic()
         self._failure: EngineError | None = None
-        self._equal, self._key = equality(question.problem)
+        self._same = equality(question.same).for_pool()
 
     async def run(self, watched: bool) -> AsyncGenerator[Moved | Trajectory]:
         """Take trajectories in as they finish and, if anybody watches, yield them and the progress."""
@@ -164,8 +164,7 @@ class _Sampling:
         samples = asample(
             *(self._engine, question.problem, question.budget, question.controller, question.params),
             stop_when=question.stop_when,
-            equal=self._equal,
-            key=self._key,
+            same=self._same,
             watch=self._watch,
         )
         async with aclosing(samples):
@@ -186,15 +185,16 @@ class _Sampling:
         (12.7 against 9.2 ms of processor time per request, 16 clients and 32 short replies).
         """
         if sum(each.top_logprobs.size + len(each.text) for each in self._trajectories) <= _QUICK:
-            if self._equal is not None:
-                self._equal.may_ask = False
+            judge = self._same.equal
+            if isinstance(judge, MathEqual):
+                judge.may_ask = False
             try:
                 return self.outcome()
             except NeedsWorkerError:
                 pass
             finally:
-                if self._equal is not None:
-                    self._equal.may_ask = True
+                if isinstance(judge, MathEqual):
+                    judge.may_ask = True
         return await asyncio.to_thread(self.outcome)
 
     def outcome(self) -> Outcome:
@@ -202,8 +202,7 @@ class _Sampling:
         question, seconds = self._question, time.monotonic() - self._begun
         solution = solution_of(
             *(question.problem, self._trajectories, question.pipeline, question.controller),
-            equal=self._equal,
-            key=self._key,
+            same=self._same,
             n_asked=question.budget,
             calibration=question.calibration,
         )
@@ -225,5 +224,4 @@ class _Sampling:
         n_tokens = max(self._progress.n_tokens, solution.n_tokens)
         if question.memory is not None and not isinstance(question.controller, DeepConfOnline):
             question.memory.learn(self._engine.model, solution.ballot)
-        notes = () if self._equal is None else self._equal.notes
-        return Outcome(*(solution, n_tokens, n_saved, seconds, stopped, notes), question.min_probability)
+        return Outcome(*(solution, n_tokens, n_saved, seconds, stopped), question.min_probability)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from distrivote.answers.equivalence import classify
-from distrivote.answers.mathverify import equality
 from distrivote.errors import DistrivoteError
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.server.asking import Begun, Moved, Outcome, Queued, ask
@@ -107,9 +106,8 @@ class _Pool:
 
     def tally(self) -> dict[str, Any]:
         """Vote on the trajectories so far."""
-        equal, key = equality(self._question.problem)
         order = np.argsort(self._indices).tolist()
-        answers = classify([self._answers[at] for at in order], equal=equal, key=key).answers
+        answers = classify([self._answers[at] for at in order], self._question.same).answers
         ballot = Ballot.of(answers, [self._confidences[at] for at in order])
         question = self._question
         method = usable_method(ballot, question.pipeline)
@@ -174,5 +172,5 @@ def _final(outcome: Outcome, question: Question) -> dict[str, Any]:
         "n_reflections": outcome.n_reflections,
         "seconds": round(outcome.seconds, 3),
         "stopped": outcome.stopped,
-        "notes": [*outcome.notes, *([] if outcome.withheld is None else [outcome.withheld])],
+        "notes": [] if outcome.withheld is None else [outcome.withheld],
     }

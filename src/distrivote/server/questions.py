@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from distrivote.answers.equality import equality
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
-from distrivote.problem import Message, Problem
+from distrivote.problem import DEFAULT_SAME, Message, Problem
 from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.selfstepconf.deepconf import online_rule
 from distrivote.server.errors import UnknownModelError
@@ -49,6 +50,9 @@ class Question:
     controller: Controller | None
     params: SamplingParams
     stop_when: StopRule | None = None
+    same: str = DEFAULT_SAME
+    """When two answers are one."""
+
     split: str = "paragraph"
     """Where the controller's steps end, by name."""
 
@@ -127,8 +131,10 @@ def question_of(
                 f"the model name says {name} {said} and distrivote.{name} says {again}: leave one of them out"
             )
     pipeline = _pipeline(named.method or fields.method, house)
+    problem = conversation_of(turns, fields.template)
     return Question(
-        problem=conversation_of(turns, fields.template),
+        problem=problem,
+        same=_same(fields.same, problem, house.settings),
         pipeline=pipeline,
         budget=_budget(named.budget if fields.budget is None else fields.budget, house.settings),
         controller=_controller(fields.ssc, fields.deepconf, house.settings),
@@ -148,8 +154,10 @@ def question_of_page(body: AskRequest, house: House) -> Question:
     if not body.question.strip():
         raise InputError("the question is empty: ask something")
     pipeline = _pipeline(body.method, house)
+    problem = Problem(body.question, template=_checked(body.template or house.settings.template))
     return Question(
-        problem=Problem(body.question, template=_checked(body.template or house.settings.template)),
+        problem=problem,
+        same=_same(body.same, problem, house.settings),
         pipeline=pipeline,
         budget=_budget(body.budget, house.settings),
         controller=_controller(body.ssc, body.deepconf, house.settings),
@@ -166,6 +174,10 @@ def question_of_page(body: AskRequest, house: House) -> Question:
 def _checked(template: str) -> str:
     """Return a template by name; a text of the client's own is taken too, if it holds {question}."""
     return Problem("?", template=template).template
+
+
+def _same(asked: str | None, problem: Problem, settings: Settings) -> str:
+    return equality(asked or settings.same or problem.same).name
 
 
 def _pipeline(method: str | None, house: House) -> Pipeline:

@@ -58,6 +58,7 @@ MinProbability = Annotated[
 Template = Annotated[
     str | None, Field(description="How the question is put to the model: plain, math, choice or worked.")
 ]
+Same = Annotated[str | None, Field(description="When two answers are one: text, notation, math or choice.")]
 Temperature = Annotated[float | None, Field(ge=0, le=100)]
 TopP = Annotated[float | None, Field(gt=0, le=1)]
 TopK = Annotated[int | None, Field(ge=-1, description="0 or -1: all tokens.")]
@@ -77,6 +78,7 @@ class VoteFields(Fields):
     stop_when: StopWhen = None
     deepconf: DeepConf = None
     template: Template = None
+    same: Same = None
     min_probability: MinProbability = None
     return_trajectories: bool = Field(default=False, description="Whether the reply has all trajectories.")
 
@@ -171,6 +173,7 @@ class AskRequest(Fields):
     stop_when: StopWhen = None
     deepconf: DeepConf = None
     template: Template = None
+    same: Same = None
     min_probability: MinProbability = None
     temperature: Temperature = None
     top_p: TopP = None

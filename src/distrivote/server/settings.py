@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from distrivote.answers.equality import equality
 from distrivote.errors import InputError
 from distrivote.problem import TEMPLATES
 from distrivote.voting.abstaining import check_min_probability
@@ -47,6 +48,9 @@ class Settings:
     template: str = "math"
     """How the page puts a question. Conversations of the API go to the model as they are."""
 
+    same: str | None = None
+    """When two answers are one where a request does not say it; None: what its template says."""
+
     ssc: bool = True
     """Whether SelfStepConf steers where a request does not say it."""
 
@@ -71,6 +75,8 @@ class Settings:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
         check_min_probability(self.min_probability)
+        if self.same is not None:
+            equality(self.same)
         if self.budget > self.max_budget:
             raise InputError(
                 f"the usual budget is {self.budget} and the largest {self.max_budget}: raise --max-budget, or"

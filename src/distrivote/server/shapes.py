@@ -197,7 +197,6 @@ def outcome_json(
         trajectories = [trajectory_json(*vote, controller) for vote in votes]
     document = tally_json(tally, told(tally), outcome.min_probability)
     return document | {
-        "notes": [*document["notes"], *outcome.notes],
         "budget": solution.n_asked,
         "n_trajectories": len(solution.trajectories),
         "best": 0 if best is None else best.index,

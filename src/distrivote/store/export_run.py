@@ -27,6 +27,6 @@ def export_run(run: Run, folder: str | Path) -> int:
     ]
     with new_folder(Path(folder)) as beside:
         (beside / FOLDER).mkdir()
-        run.manifest.save(beside)
+        run.graded_manifest.save(beside)
         write_part(beside / FOLDER, secrets.token_hex(6), 0, pa.table(columns, schema=SCHEMA))
     return len(table)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from distrivote.answers.equality import Equality, equality
 from distrivote.errors import InputError
 from distrivote.store.importers.base import Reading
 from distrivote.store.importers.registry import Source
@@ -62,6 +63,7 @@ def import_files(
     reading: Reading = Reading(),  # noqa: B008
     keep: Keep = Keep(),  # noqa: B008
     model: str = "",
+    same: str | None = None,
     question_pattern: str | None = None,
     truths: Mapping[str, str] | None = None,
     watch: Callable[[int, int], None] | None = None,
@@ -74,12 +76,13 @@ def import_files(
         reading: How trajectories are read where the files leave it open.
         keep: What is stored besides measures and steps.
         model: The name of the model, for the manifest.
+        same: When two answers are one; math if it is not said.
         question_pattern: Finds the question's id in the id that a file gives: its first group, or all.
         truths: The right answer of each question, where the files do not say it.
         watch: Called with the bytes read and the trajectories so far.
     """
-    find_question = _finder(question_pattern)
-    gathered = _Gathered(truths or {})
+    find_question, rule = _finder(question_pattern), equality(same)
+    gathered = _Gathered(truths or {}, rule)
     kinds = Counter(source.format.name for source in files)
     manifest = Manifest(
         engine="import",
@@ -88,6 +91,7 @@ def import_files(
         benchmark=" + ".join(kinds),
         sampling={},
         budget=0,
+        same=rule.name,
     )
     with new_folder(Path(run)) as beside:
         with RunWriter(beside, manifest, keep=keep, max_wait=None) as writer:
@@ -125,13 +129,15 @@ def _finder(pattern: str | None) -> Callable[[str], str]:
 class _Gathered:
     """Numbers the samples of each question and counts."""
 
-    def __init__(self, truths: Mapping[str, str]) -> None:
-        self._truths = truths
+    def __init__(self, truths: Mapping[str, str], same: Equality) -> None:
+        self._truths, self._same = truths, same
         self.samples: Counter[str] = Counter()
         self.n_trajectories = self.n_answered = self.n_confident = self.n_true = 0
 
     def numbered(self, row: Row, question_id: str) -> Row:
         truth = row.ground_truth if row.ground_truth is not None else self._truths.get(question_id)
+        if question_id not in self.samples:
+            self._same.check_truth(truth)
         numbered = dataclasses.replace(
             row, question_id=question_id, sample=self.samples[question_id], ground_truth=truth
         )

@@ -1,7 +1,8 @@
 """The manifest of a run: with which settings its trajectories were made.
 
 One small JSON file. A run goes on only with the settings that it began with; a larger budget or limit
-only adds, so these two may grow. The version of the library is kept for the record and not compared.
+only adds, so these two may grow. The version of the library is kept for the record and not compared, and
+neither is what graded the stored answers: whoever reads them grades them again if need be.
 """
 
 from __future__ import annotations
@@ -19,23 +20,27 @@ from typing import Any, Self
 
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError
+from distrivote.problem import same_for
 from distrivote.selfstepconf import Controller
 from distrivote.store.schema import FORMAT_VERSION
 
 NAME = "manifest.json"
 
-_LATER = ("stop_when",)
+_LATER = ("stop_when", "same", "grader")
 """Fields that older manifests do not have; they had the default."""
 
 _LARGEST = 4 << 20
 """In bytes."""
 
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("engine", "model", "template", "benchmark", "stop_when", "library_version"), str),
+    **dict.fromkeys(
+        ("engine", "model", "template", "benchmark", "stop_when", "same", "library_version"), str
+    ),
     **dict.fromkeys(("budget", "limit", "seed"), int),
-    **dict.fromkeys(("sampling", "ssc"), dict),
+    **dict.fromkeys(("sampling", "ssc", "grader"), dict),
 }
-_OPTIONAL = ("ssc", "limit", "stop_when")
+_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader")
+_GRADER = {"same": str, "version": str, "told": bool, "n_unsure": int, "n_unsure_grades": int}
 _DEEPEST = 8
 _MOST_CHANGES = 8
 _NOT_SAMPLED = {"import": "imported", "simulate": "simulated"}
@@ -70,6 +75,13 @@ class Manifest:
     stop_when: str | None = None
     """The rule that ended the sampling of a question early, by its whole name; None: the budget alone."""
 
+    same: str | None = None
+    """When two answers are one, a name of `answers.equality`; None in older runs: what the template says."""
+
+    grader: Mapping[str, Any] | None = None
+    """What made the stored classes: the name and version of the comparison, whether a file told which
+    answers are right, and how many doubts there were; None while no classes are stored."""
+
     library_version: str = field(default_factory=lambda: version("distrivote"))
     format_version: int = FORMAT_VERSION
 
@@ -86,13 +98,16 @@ class Manifest:
         budget: int = 32,
         limit: int | None = None,
         stop_when: str | None = None,
+        same: str | None = None,
     ) -> Self:
-        """Return the manifest of a run with these settings."""
+        """Return the manifest of a run with these settings; `same` is the template's if it is not said."""
         sampling = settings_of(params)
         seed = sampling.pop("seed")
         del sampling["kind"]
         controller = None if ssc is None else settings_of(ssc)
-        return cls(engine, model, template, benchmark, sampling, controller, budget, limit, seed, stop_when)
+        same = same_for(template) if same is None else same
+        settings = (engine, model, template, benchmark, sampling, controller, budget, limit, seed)
+        return cls(*settings, stop_when, same)
 
     @classmethod
     def load(cls, run: Path) -> Self:
@@ -125,7 +140,17 @@ class Manifest:
                 raise InputError(f"{path}: {name} is not what a run has there: restore it from a copy")
         if not _is_controller(content["ssc"]):
             raise InputError(f"{path}: ssc has no numbers alpha and delta: restore it from a copy")
+        grader = content.get("grader")
+        if grader is not None and any(type(grader.get(name)) is not kind for name, kind in _GRADER.items()):
+            raise InputError(f"{path}: grader is not what a run has there: restore it from a copy")
         return cls(**{name: content[name] for name in names if name in content})
+
+    @property
+    def compared_by(self) -> str:
+        """When two answers are one."""
+        if self.same is None and self.engine == "simulate":
+            return "text"
+        return self.same or same_for(self.template)
 
     def going_on(self, asked: Manifest, run: Path) -> Manifest:
         """Return the manifest of this run when it goes on as asked; InputError if that is another run."""
@@ -147,7 +172,9 @@ class Manifest:
             raise error
         limits = (self.limit, asked.limit)
         limit = None if None in limits else max(n for n in limits if n is not None)
-        return dataclasses.replace(self, budget=max(self.budget, asked.budget), limit=limit)
+        return dataclasses.replace(
+            self, budget=max(self.budget, asked.budget), limit=limit, same=self.same or asked.same
+        )
 
     def save(self, run: Path) -> None:
         """Write it beside and put it in place."""
@@ -236,7 +263,7 @@ def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
     """
     ours, theirs = dict(_flat(dataclasses.asdict(was))), dict(_flat(dataclasses.asdict(asked)))
     for name in dict.fromkeys([*ours, *theirs]):
-        if name in ("budget", "limit", "library_version", "format_version"):
+        if name.partition(".")[0] in ("budget", "limit", "grader", "library_version", "format_version"):
             continue
         if _compared(name, ours) != _compared(name, theirs):
             yield f"{name}: was {_shown(ours, name)}, asked {_shown(theirs, name)}"
@@ -245,6 +272,8 @@ def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
 def _compared(name: str, settings: Mapping[str, Any]) -> Any:
     """Return a setting as it is compared: a benchmark's file is the same as `q.jsonl` and `./q.jsonl`."""
     value = settings.get(name)
+    if name == "same":  # older manifests do not say it
+        return value or same_for(str(settings.get("template")))
     if name != "benchmark" or not isinstance(value, str):
         return value
     title, _, source = value.partition(": ")

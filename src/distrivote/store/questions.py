@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.answers.equivalence import same_answer
 from distrivote.errors import InputError
-from distrivote.store.truth import same_text_or_number
 
 _BLOCK_ROWS = 1 << 19
 
@@ -194,7 +194,7 @@ def _truths(codes: Ints, labels: pa.Array, offsets: Ints, ids: pa.Array) -> pa.A
     if len(doubtful):
         pairs, where = np.unique(np.stack([codes[doubtful], expected[doubtful]]), axis=1, return_index=True)
         for (one, other), row in zip(pairs.T.tolist(), doubtful[where].tolist(), strict=True):
-            if not same_text_or_number(labels[one].as_py(), labels[other].as_py()):
+            if not same_answer(labels[one].as_py(), labels[other].as_py()):
                 question = ids[int(np.searchsorted(offsets, row, side="right")) - 1]
                 raise InputError(
                     f"question {question} has two right answers, {labels[one].as_py()!r} and"

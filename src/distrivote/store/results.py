@@ -19,8 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.answers.equality import Equality
 from distrivote.store.questions import Questions
-from distrivote.store.truth import UNKNOWN, is_right
+from distrivote.store.truth import UNKNOWN, Judge, is_right
 from distrivote.voting.ballot import Outcome
 from distrivote.voting.methods import parse_method
 from distrivote.voting.probability import Calibration
@@ -84,6 +85,8 @@ class Results:
     n_trajectories: npt.NDArray[np.int64]
     methods: tuple[str, ...]
     verdicts: dict[str, Verdict]
+    n_doubtful: int = 0
+    """Winners of which it is doubtful whether they are right: they count as wrong."""
 
     @property
     def majority(self) -> Verdict:
@@ -94,16 +97,22 @@ class Results:
 
 
 def hold_elections(
-    questions: Iterable[Questions], methods: Sequence[str], bar: Bar | None = None
+    questions: Iterable[Questions],
+    methods: Sequence[str],
+    bar: Bar | None = None,
+    same: str | Equality | None = None,
 ) -> Iterator[Results]:
-    """Vote on all questions by all methods (canonical names), in order."""
+    """Vote on all questions by all methods (canonical names), in order.
+
+    `same` says when a winner is the right answer, where rows do not tell.
+    """
     bar = bar or Bar()
     n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
     waiting: deque[Future[Results]] = deque()
     pool = ThreadPoolExecutor(n_threads)
     try:
         for some in questions:
-            waiting.append(pool.submit(_results, some, tuple(methods), bar))
+            waiting.append(pool.submit(_results, some, tuple(methods), bar, same))
             # One in reserve per thread: memory holds a few batches, whatever the file's size.
             while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
                 yield waiting.popleft().result()
@@ -113,22 +122,25 @@ def hold_elections(
         pool.shutdown(cancel_futures=True)
 
 
-def _results(some: Questions, methods: tuple[str, ...], bar: Bar) -> Results:
+def _results(some: Questions, methods: tuple[str, ...], bar: Bar, same: str | Equality | None) -> Results:
     names = dict.fromkeys([*methods, MAJORITY])
     outcomes = elect(some.classes, some.confidences, some.offsets, list(names), calibration=bar.calibration)
     # The majority that is only shown beside has nobody to keep an answer from.
     least = {name: bar.min_probability if name in methods else 0.0 for name in names}
+    judge = Judge(same)
+    verdicts = {name: _verdict(some, outcome, least[name], judge) for name, outcome in outcomes.items()}
     return Results(
         ids=some.ids,
         by=some.by,
         truths=some.truths,
         n_trajectories=np.diff(some.offsets),
         methods=methods,
-        verdicts={name: _verdict(some, outcome, least[name]) for name, outcome in outcomes.items()},
+        verdicts=verdicts,
+        n_doubtful=judge.n_doubtful(),
     )
 
 
-def _verdict(some: Questions, outcome: Outcome, min_probability: float) -> Verdict:
+def _verdict(some: Questions, outcome: Outcome, min_probability: float, judge: Judge) -> Verdict:
     def labels(classes: npt.NDArray[np.int64]) -> pa.Array:
         return some.labels.take(pa.array(classes, mask=classes < 0))
 
@@ -139,7 +151,7 @@ def _verdict(some: Questions, outcome: Outcome, min_probability: float) -> Verdi
         n_kept=outcome.n_kept,
         n_cast=outcome.n_cast,
         rejected=labels(outcome.rejected),
-        right=is_right(some, outcome.winner),
+        right=is_right(some, outcome.winner, judge),
         separation=outcome.separation,
         probability=outcome.probability,
         withheld=labels(np.where(abstained, outcome.winner, -1)),
@@ -182,6 +194,9 @@ class Totals:
     n_one_hump: int = 0
     """Questions whose confidences hardly have two humps, for one of the methods that look."""
 
+    n_doubtful: int = 0
+    """Winners of which it is doubtful whether they are right."""
+
     n_uncalibrated: int = 0
     """Questions with fewer or more answers than probabilities were fitted on."""
 
@@ -194,6 +209,7 @@ class Totals:
     def add(self, results: Results) -> None:
         self.n_questions += len(results)
         self.n_trajectories += int(results.n_trajectories.sum())
+        self.n_doubtful += results.n_doubtful
         n_cast = results.majority.n_cast
         self.n_unanswered += int((results.n_trajectories - n_cast).sum())
         if any(parse_method(name).filter is not None for name in self.methods):

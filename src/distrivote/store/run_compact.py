@@ -6,6 +6,7 @@ loses nor doubles anything.
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from distrivote.answers.equivalence import Equal, Key
+from distrivote.answers.equality import Equality
+from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError
-from distrivote.store.run_classes import NEEDED, classified
+from distrivote.store.run_classes import NEEDED, Grading, classified, recorded
 from distrivote.store.run_listing import aside_notes, mended
 from distrivote.store.run_parts import FOLDER, Part, first_of_each, read_part, write_part
 from distrivote.store.runs import KEYS, manifest_of
@@ -41,18 +43,16 @@ class Compaction(NamedTuple):
     notes: tuple[str, ...]
 
 
-def compact(
-    path: str | Path, *, equal: Equal | None = None, key: Key | None = None, max_bytes: int = MAX_PART
-) -> Compaction:
+def compact(path: str | Path, *, same: str | Equality | None = None, max_bytes: int = MAX_PART) -> Compaction:
     """Merge the parts of a run into few of some `max_bytes` each, and fill in classes and correctness.
 
-    `equal` and `key` are those of `classify`; if one is given, all classes are made anew.
+    `same` says when two answers are one, from now on; what the run says if it is None. Classes that were
+    made by something else, or by another version of it, are made anew.
     """
     path = Path(path)
-    manifest_of(path)
     while True:
         try:
-            return _compacted(path / FOLDER, equal, key, max_bytes)
+            return _compacted(path, same, max_bytes)
         except FileNotFoundError:
             # A writer merged parts of its own meanwhile: look again.
             continue
@@ -62,13 +62,24 @@ def compact(
             raise InputError(f"a part of {path} can't be read ({error}): try again") from error
 
 
-def _compacted(folder: Path, equal: Equal | None, key: Key | None, max_bytes: int) -> Compaction:
+def _compacted(path: Path, same: str | Equality | None, max_bytes: int) -> Compaction:
+    manifest, folder = manifest_of(path), path / FOLDER
+    grading = Grading.of(manifest, same)
     listing, writer = mended(folder), secrets.token_hex(6)
     slim = _slim(listing.parts)
     order = first_of_each(slim)
     kept = slim.take(pa.array(order))
-    filled = classified(kept, equal=equal, key=key, again=equal is not None or key is not None)
+    filled, by_question, told = classified(kept, grading)
+    if by_question and not grading.again and recorded(manifest) != Remarks():
+        # Doubts are known of all questions together, and some of these were graded anew.
+        grading = grading._replace(again=True)
+        filled, by_question, told = classified(kept, grading)
+    remarks = sum(by_question.values(), Remarks() if grading.again else recorded(manifest))
+    graded = grading.recorded_in(manifest, told, remarks)
     unchanged = filled.equals(kept)
+    if not unchanged and manifest.grader is not None:
+        # Killed on the way, a run has classes of both kinds: then none is believed.
+        dataclasses.replace(graded, grader=None).save(path)
     starts = np.concatenate(([0], np.cumsum([part.n_rows for part in listing.parts], dtype=np.int64)))
     groups = list(_groups(listing.parts, max_bytes))
     for first, last in groups:
@@ -84,8 +95,11 @@ def _compacted(folder: Path, equal: Equal | None, key: Key | None, max_bytes: in
         write_part(folder, writer, first, table.cast(SCHEMA), group)
         for part in group:
             part.path.unlink(missing_ok=True)
+    if graded != manifest:
+        graded.save(path)
     n_doubled = len(slim) - len(order)
-    return Compaction(len(listing.parts), len(groups), len(order), n_doubled, aside_notes(listing))
+    notes = (*aside_notes(listing), *grading.notes, *remarks.notes)
+    return Compaction(len(listing.parts), len(groups), len(order), n_doubled, notes)
 
 
 def _slim(parts: Sequence[Part]) -> pa.Table:

@@ -14,11 +14,13 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.answers.equality import Equality
+from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.store.manifest import Manifest
 from distrivote.store.natural import natural_key
 from distrivote.store.parquet_pages import allowance
-from distrivote.store.run_classes import NEEDED, classified
+from distrivote.store.run_classes import NEEDED, Grading, classified, recorded
 from distrivote.store.run_listing import Listing, damage_notes, list_parts
 from distrivote.store.run_parts import FOLDER, first_of_each, read_part
 from distrivote.store.run_rows import Row, rows_of, trajectory_of
@@ -49,24 +51,44 @@ def known_tokens(questions: Sequence[StoredQuestion]) -> int | None:
 class Run:
     """A stored run, as it was when it was opened."""
 
-    def __init__(self, path: Path, manifest: Manifest, listing: Listing) -> None:
+    def __init__(
+        self, path: Path, manifest: Manifest, listing: Listing, same: str | Equality | None = None
+    ) -> None:
         self.path, self.manifest = path, manifest
+        self.grading = Grading.of(manifest, same)
+        self._graded = self._told = False
+        self._remarks: dict[str, Remarks] = {}
         self._listing = listing
         self._unread: dict[str, str] = {}
         self._mixed: set[str] = set()
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open a run for reading; InputError if there is none."""
+    def open(cls, path: str | Path, same: str | Equality | None = None) -> Self:
+        """Open a run for reading; InputError if there is none.
+
+        `same` says when two answers are one, and what the run says if it is None.
+        """
         path = Path(path)
         manifest = manifest_of(path)
-        return cls(path, manifest, list_parts(path / FOLDER))
+        return cls(path, manifest, list_parts(path / FOLDER), same)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a careful reader should know of the run and of what was read, a sentence each."""
         damaged = {path.name: why for path, why in self._listing.damaged.items()} | self._unread
-        return damage_notes(damaged) + source_notes(self._mixed)
+        notes = damage_notes(damaged) + source_notes(self._mixed)
+        return notes + self.grading.notes + self.remarks.notes
+
+    @property
+    def remarks(self) -> Remarks:
+        """What there is to say of the comparisons of answers, as far as they were read."""
+        stored = Remarks() if self.grading.again or not self._graded else recorded(self.manifest)
+        return sum(self._remarks.values(), stored)
+
+    @property
+    def graded_manifest(self) -> Manifest:
+        """The manifest of a copy of the run that has the classes that were read."""
+        return self.grading.recorded_in(self.manifest, self._told, self.remarks)
 
     def done(self) -> set[tuple[str, int]]:
         """Return the question and number of every trajectory that is there."""
@@ -76,7 +98,8 @@ class Run:
     def table(self, columns: Sequence[str] | None = None, question_id: str | None = None) -> pa.Table:
         """Return columns (all if None) of the run or of one question, by question id and sample.
 
-        `answer_class` and `correct` are filled in where rows do not say them. Only the columns that
+        `answer_class` and `correct` are filled in where rows do not say them, or said them by another
+        comparison than this one. Only the columns that
         are asked for, and those that these need, are read.
         """
         names = list(SCHEMA.names if columns is None else columns)
@@ -90,7 +113,12 @@ class Run:
         table = table.take(pa.array(first_of_each(table)))
         if sourced:
             self._mixed.update(mixed_sources(table))
-        return (classified(table) if fill else table).select(names)
+        if fill:
+            self._graded = True
+            table, remarks, told = classified(table, self.grading)
+            self._remarks |= remarks
+            self._told |= told
+        return table.select(names)
 
     def questions(self) -> tuple[StoredQuestion, ...]:
         """Return what there is on each question, by id, question 2 before question 10."""

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distrivote.answers.equality import Equality
 from distrivote.errors import InputError
 from distrivote.store.faults import json_object
 from distrivote.store.questions import Questions, hold_questions
 from distrivote.store.schema import MEASURES
+from distrivote.store.table_classes import questions_of
 from distrivote.store.tables import STDIN, AnswerTable, Columns, open_table
 from distrivote.voting.signals import combine
 
@@ -43,7 +45,7 @@ class Mixed(NamedTuple):
     """What a careful reader should know, a sentence each."""
 
 
-def mixed_questions(path: str, columns: Columns) -> Mixed:
+def mixed_questions(path: str, columns: Columns, same: str | Equality | None = None) -> Mixed:
     """Read every signal that a file has and make one of them; all rows are held in memory.
 
     Each value of `by` is a model of its own, with weights of its own. A signal that an answer lacks is left
@@ -56,9 +58,9 @@ def mixed_questions(path: str, columns: Columns) -> Mixed:
     refusals: list[InputError] = []
     names = _names_there(path, columns)
     for name in names:
-        with open_table(path, with_signal(columns, name)) as table:
+        with open_table(path, with_signal(columns, name), same) as table:
             try:
-                found[name], tables[name] = list(hold_questions(table.batches())), table
+                found[name], tables[name] = list(questions_of(table, hold_questions)), table
             except InputError as error:
                 refusals.append(error)
     if not found:

@@ -31,6 +31,7 @@ from typing import BinaryIO, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.answers.equality import Equality, equality
 from distrivote.errors import InputError
 
 SUFFIXES = {
@@ -102,6 +103,9 @@ class AnswerTable:
 
     kind: str
     columns: Columns
+    same: str | Equality | None = None
+    """When two answers are one; None: what a run says, and for a file mathematics, as far as it goes."""
+
     done: float = 0.0
     """The part of the file that the latest reading has passed, 0 to 1."""
 
@@ -151,16 +155,19 @@ def _per_length(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 @contextmanager
-def open_table(path: str, columns: Columns) -> Iterator[AnswerTable]:
+def open_table(path: str, columns: Columns, same: str | Equality | None = None) -> Iterator[AnswerTable]:
     """Find the file (`-`: standard input, kept in a temporary file meanwhile) and its format.
 
-    The suffix names the format; without a known one the first bytes do.
+    The suffix names the format; without a known one the first bytes do. `same` says when two answers are
+    one, for whoever groups them (see `table_classes`).
     """
+    if same is not None:
+        same = equality(same)
     _check_names(columns)
     name = "standard input" if path == STDIN else path
     with ExitStack() as stack:
         if is_run(path):
-            yield AnswerTable(Path(path), name, "run", columns)
+            yield AnswerTable(Path(path), name, "run", columns, same)
             return
         if path == STDIN:
             file = stack.enter_context(_spooled(sys.stdin.buffer, name))
@@ -168,7 +175,7 @@ def open_table(path: str, columns: Columns) -> Iterator[AnswerTable]:
             file = Path(path)
         else:  # a pipe can be read only once, and an unsorted file is read twice
             file = stack.enter_context(_spooled(stack.enter_context(open(path, "rb")), name))
-        yield AnswerTable(file, name, _kind(file, path, name), columns)
+        yield AnswerTable(file, name, _kind(file, path, name), columns, same)
 
 
 def is_run(path: str) -> bool:

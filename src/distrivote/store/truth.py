@@ -1,14 +1,13 @@
 """Truth: was the winning answer right?
 
 `correct` counts first where rows say it: the majority of the rows that gave the winning answer. Else
-the winner is compared with the right answer as text, and as numbers where both are numbers. Whether
-two formulas mean the same is not known here.
+the winner is compared with the right answer, by the same notion by which answers are compared with one
+another.
 """
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,39 +15,56 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.answers.equality import Equality, equality
+from distrivote.answers.equivalence import GRADING_BUDGET, verdict
+
 if TYPE_CHECKING:
     from distrivote.store.questions import Questions
 
 UNKNOWN = -1
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_NUMBER = re.compile(r"-?[1-9][0-9]{0,17}|0", re.ASCII)
 
 
-def same_text_or_number(one: str, other: str) -> bool:
-    """Whether two answers are the same text, white space around aside, or the same number.
+class Judge:
+    """Says which answers are right; each pair of answer and truth is looked at once."""
 
-    >>> same_text_or_number("042", "42.0 "), same_text_or_number("1/2", "0.5")
-    (True, False)
-    """
-    one, other = one.strip(), other.strip()
-    if one == other:
-        return True
-    if not (_NUMBER.fullmatch(one) and _NUMBER.fullmatch(other)):
-        return False
-    return Decimal(one) == Decimal(other)
+    def __init__(self, same: str | Equality | None = None) -> None:
+        self._rule = equality(same)
+        self._said: dict[tuple[str, str], bool | None] = {}
+
+    def verdict(self, answer: str, truth: str) -> bool | None:
+        """Say whether an answer is the right one; None if that is doubtful, and then it counts as wrong.
+
+        >>> Judge().verdict("042", "42.0 "), Judge("text").verdict("1/2", "0.5")
+        (True, False)
+        """
+        pair = (answer, truth)
+        if pair not in self._said:
+            self._said[pair] = self._compared(answer.strip(), truth.strip())
+        return self._said[pair]
+
+    def _compared(self, answer: str, truth: str) -> bool | None:
+        if self._rule.is_named and _NUMBER.fullmatch(answer) and _NUMBER.fullmatch(truth):
+            return answer == truth
+        self._rule.check_truth(truth)
+        return verdict(answer, truth, self._rule.for_pool(GRADING_BUDGET))
+
+    def n_doubtful(self) -> int:
+        """Return how many pairs were doubtful."""
+        return sum(said is None for said in self._said.values())
 
 
-def is_right(block: Questions, winners: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+def is_right(block: Questions, winners: npt.NDArray[np.int64], judge: Judge) -> npt.NDArray[np.int8]:
     """Return for each question 1 if its winner is right, 0 if wrong, -1 if nobody knows.
 
     No winner (-1) is wrong wherever the truth is known.
     """
-    right = np.full(len(block), UNKNOWN, dtype=np.int8)
-    if block.truths is not None:
-        right = _by_label(block.truths, block.labels, winners)
+    said = np.full(len(block), UNKNOWN, dtype=np.int8)
     if block.correct is not None:
         said = _by_rows(block, winners)
-        right = np.where(said == UNKNOWN, right, said)
-    return right
+    if block.truths is None:
+        return said
+    return np.where(said == UNKNOWN, _by_label(block, winners, said == UNKNOWN, judge), said)
 
 
 def _by_rows(block: Questions, winners: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
@@ -63,22 +79,20 @@ def _by_rows(block: Questions, winners: npt.NDArray[np.int64]) -> npt.NDArray[np
     return said.astype(np.int8)
 
 
-def _by_label(truths: pa.Array, labels: pa.Array, winners: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
-    answers = labels.take(pa.array(winners, mask=winners < 0))
+def _by_label(
+    block: Questions, winners: npt.NDArray[np.int64], open_: npt.NDArray[np.bool_], judge: Judge
+) -> npt.NDArray[np.int8]:
+    truths = block.truths
+    assert truths is not None
+    answers = block.labels.take(pa.array(winners, mask=winners < 0))
     equal = pc.fill_null(pc.equal(answers, truths), False).to_numpy(zero_copy_only=False)
     known = truths.is_valid().to_numpy(zero_copy_only=False)
     right: npt.NDArray[np.int8] = equal.astype(np.int8)
     right[~known] = UNKNOWN
     # Only pairs that differ as text are looked at one by one, each pair once.
-    unequal = np.flatnonzero((right == 0) & (winners >= 0))
+    unequal = np.flatnonzero((right == 0) & (winners >= 0) & open_)
     if len(unequal):
-        pairs = list(
-            zip(
-                answers.take(pa.array(unequal)).to_pylist(),
-                truths.take(pa.array(unequal)).to_pylist(),
-                strict=True,
-            )
-        )
-        verdicts = {pair: same_text_or_number(*pair) for pair in set(pairs)}
-        right[unequal] = [verdicts[pair] for pair in pairs]
+        rows = pa.array(unequal)
+        pairs = zip(answers.take(rows).to_pylist(), truths.take(rows).to_pylist(), strict=True)
+        right[unequal] = [bool(judge.verdict(*pair)) for pair in pairs]
     return right
