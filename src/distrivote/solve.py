@@ -8,12 +8,15 @@ finish, and `solution_of` its second. For asynchronous programs see `solve_async
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from distrivote.answers.extract import OwnExtractor
 from distrivote.ballots import ballot_of
+from distrivote.confidence import DEFAULT_MEASURE, Measure
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.warmup import sample_after_warmup
 from distrivote.errors import EngineError, InputError
@@ -25,7 +28,7 @@ from distrivote.voting.ballot import Answer, Ballot, Tally
 from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
-from distrivote.voting.vote import usable_method, vote
+from distrivote.voting.vote import vote
 
 MAX_BUDGET = 100_000
 """More trajectories than this for one question are taken for a slip of the finger."""
@@ -96,6 +99,8 @@ def solve(
     stop_when: str | StopRule | None = None,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Sample `budget` trajectories, watched by a controller, and vote.
@@ -113,11 +118,23 @@ def solve(
         stop_when: A rule that ends the sampling once the vote is settled: consensus, beta or vote.
         equal: Whether two answers are the same, where strings and numbers don't say it.
         key: What an answer is compared by, instead.
+        measure: What a confidence is, by name or one's own, as `ballot_of` takes it; answer-step if not
+            said, for DeepConf its own.
+        extract: How the answer is found in a text, as `ballot_of` takes it; as the problem says, if not
+            said.
         watch: Called now and then with how far it has come.
     """
     problem, method = problem_of(problem), method_of(pipeline)
     rule = stop_rule(stop_when, method.name)
-    samples = sample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key, watch=watch)
+    samples = sample(
+        *(engine, problem, budget, ssc, params),
+        stop_when=rule,
+        equal=equal,
+        key=key,
+        measure=measure,
+        extract=extract,
+        watch=watch,
+    )
     found: list[Trajectory] = []
     notes: list[str] = []
     try:
@@ -126,7 +143,15 @@ def solve(
         if not found:
             raise
         notes.append(failure_note(error, len(found), budget))
-    return solution_of(problem, found, method, ssc, equal=equal, key=key, n_asked=budget, notes=notes)
+    return solution_of(
+        *(problem, found, method, ssc),
+        equal=equal,
+        key=key,
+        measure=measure,
+        extract=extract,
+        n_asked=budget,
+        notes=notes,
+    )
 
 
 def failure_note(error: EngineError, n: int, budget: int) -> str:
@@ -144,11 +169,14 @@ def sample(
     stop_when: str | StopRule | None = None,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Generator[Trajectory]:
     """Yield trajectories as they finish; closing the iterator cancels those that are under way.
 
-    So does the rule `stop_when`, once the vote is settled; `equal` and `key` say which of its votes are one.
+    So does the rule `stop_when`, once the vote is settled; `equal` and `key` say which of its votes are one,
+    `measure` and `extract` what they are.
     """
     check_budget(budget)
     problem = problem_of(problem)
@@ -160,7 +188,11 @@ def sample(
     if rule is None:
         return samples
     poll = Poll(rule, budget, equal=equal, key=key)
-    return until_settled(samples, poll, lambda some: ballot_for(problem, some, ssc))
+
+    def read(some: Sequence[Trajectory]) -> Ballot:
+        return ballot_for(problem, some, ssc, measure=measure, extract=extract)
+
+    return until_settled(samples, poll, read)
 
 
 def check_budget(budget: int) -> None:
@@ -177,26 +209,23 @@ def solution_of(
     *,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     n_asked: int | None = None,
     calibration: Calibration | None = None,
     notes: Iterable[str] = (),
 ) -> Solution:
     """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these.
 
-    The majority decides, and a note says so, if a method needs confidences that some answers lack: what was
-    sampled is not to be lost. `notes` are what else is to be known of the vote.
+    `measure` and `extract` are those of `solve`. `notes` are what else is to be known of the vote.
     """
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
-    ballot = ballot_for(problem, ordered, ssc, equal, key)
+    ballot = ballot_for(problem, ordered, ssc, equal, key, measure=measure, extract=extract)
     ballot = replace(ballot, notes=(*notes, *ballot.notes))
-    asked = method_of(pipeline)
-    method = usable_method(ballot, asked)
-    if method is not asked:
-        without = "without log-probabilities of every trajectory majority voting decides, not"
-        ballot = replace(ballot, notes=(*ballot.notes, f"{without} {asked.name}"))
     n_asked = len(ordered) if n_asked is None else n_asked
-    return Solution(problem, vote(ballot, method=method, calibration=calibration), ballot, ordered, n_asked)
+    tally = vote(ballot, method=pipeline, calibration=calibration)
+    return Solution(problem, tally, ballot, ordered, n_asked)
 
 
 def ballot_for(
@@ -205,13 +234,18 @@ def ballot_for(
     ssc: Controller | None,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
+    *,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
 ) -> Ballot:
     """Measure trajectories by the controller's own steps or groups, where it has some."""
     own = ssc.split if isinstance(ssc, SelfStepConf) else None
+    if measure is None:
+        measure = ssc.measure if isinstance(ssc, DeepConfOnline) else DEFAULT_MEASURE
     ballot = ballot_of(
         trajectories,
-        extract=problem.extractor,
-        measure=ssc.measure if isinstance(ssc, DeepConfOnline) else "answer-step",
+        extract=problem.extractor if extract is None else extract,
+        measure=measure,
         split=SSC.split if own is None else own,
         equal=equal,
         key=key,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable
 
+from distrivote.answers.extract import OwnExtractor
+from distrivote.confidence import Measure
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.errors import EngineError
 from distrivote.problem import Problem
@@ -29,6 +32,8 @@ async def asample(
     stop_when: str | StopRule | None = None,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
@@ -58,6 +63,8 @@ async def asample(
                 stop_when=stop_when,
                 equal=equal,
                 key=key,
+                measure=measure,
+                extract=extract,
                 watch=check,
             )
             with contextlib.closing(samples) as trajectories:
@@ -102,11 +109,20 @@ async def asolve(
     stop_when: str | StopRule | None = None,
     equal: Callable[[str, str], bool] | None = None,
     key: Callable[[str], Hashable] | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
     method = method_of(pipeline)
     rule = stop_rule(stop_when, method.name)
-    samples = asample(engine, problem, budget, ssc, params, stop_when=rule, equal=equal, key=key)
+    samples = asample(
+        *(engine, problem, budget, ssc, params),
+        stop_when=rule,
+        equal=equal,
+        key=key,
+        measure=measure,
+        extract=extract,
+    )
     found: list[Trajectory] = []
     notes: list[str] = []
     try:
@@ -116,4 +132,12 @@ async def asolve(
         if not found:
             raise
         notes.append(failure_note(error, len(found), budget))
-    return solution_of(problem, found, method, ssc, equal=equal, key=key, n_asked=budget, notes=notes)
+    return solution_of(
+        *(problem, found, method, ssc),
+        equal=equal,
+        key=key,
+        measure=measure,
+        extract=extract,
+        n_asked=budget,
+        notes=notes,
+    )

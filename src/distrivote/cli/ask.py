@@ -21,6 +21,7 @@ from distrivote.cli.options import (
     Guard,
     Json,
     MaxTokens,
+    Measured,
     Method,
     MinP,
     MinProbability,
@@ -66,6 +67,7 @@ def ask(
     api_key: ApiKey = None,
     budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
     method: Method = "dis-gmm",
+    signal: Measured = None,
     min_probability: MinProbability = 0.0,
     calibration: CalibrationFile = None,
     stop_when: StopWhen = None,
@@ -114,11 +116,13 @@ def ask(
     from distrivote.selfstepconf.deepconf import online_rule
     from distrivote.solve import check_budget
     from distrivote.stopping import stop_rule
+    from distrivote.store.signals import measure_of
     from distrivote.voting.abstaining import withheld
     from distrivote.voting.methods import parse_method
 
     check_budget(budget)
     pipeline = parse_method(method)
+    measure = None if signal is None else measure_of(signal)
     believed = calibration_of(calibration, min_probability)
     online = online_rule(deepconf)
     controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard)
@@ -131,7 +135,7 @@ def ask(
     problem = _problem(question, template_of(template) if template else choice.default_template)
     rule = stop_rule(stop_when, pipeline.name)
     asked = _solve(
-        *(problem, choice, budget, pipeline.name, online or controller, params, rule),
+        *(problem, choice, budget, pipeline.name, measure, online or controller, params, rule),
         calibration=believed,
         quiet=as_json,
     )
@@ -179,6 +183,7 @@ def _solve(
     choice: EngineChoice,
     budget: int,
     method: str,
+    measure: str | None,
     controller: SelfStepConf | DeepConfOnline | None,
     params: SamplingParams,
     rule: StopRule | None,
@@ -190,6 +195,7 @@ def _solve(
     from distrivote.cli.live import Sampling
     from distrivote.engines.opening import open_engine
     from distrivote.solve import sample, solution_of
+    from distrivote.voting.tallies import unmeasured_note
 
     console = open_console(sys.stderr)
     tell = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
@@ -215,6 +221,7 @@ def _solve(
                     stop_when=rule,
                     equal=equal,
                     key=key,
+                    measure=measure,
                     watch=display.watch,
                 )
             ) as samples:
@@ -239,13 +246,15 @@ def _solve(
         *(problem, trajectories, method, controller),
         equal=equal,
         key=key,
+        measure=measure,
         n_asked=budget,
         calibration=calibration,
     )
     notes = list(() if equal is None else equal.notes)
-    if solution.tally.method != method and not sys.stdout.isatty():
+    tally = solution.tally
+    if tally.n_unmeasured and not sys.stdout.isatty():
         # On a terminal the notes of the vote are shown with it.
-        notes.append(solution.ballot.notes[-1])
+        notes.append(unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method))
     note(*notes)
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 

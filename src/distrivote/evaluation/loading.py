@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.confidence import DEFAULT_MEASURE, LENGTH
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
@@ -27,7 +28,6 @@ from distrivote.store.runs import Run
 from distrivote.store.schema import MEASURES
 from distrivote.store.signals import (
     AUTO,
-    LENGTH,
     LENGTH_COLUMN,
     mixed_questions,
     weight_words,
@@ -36,7 +36,6 @@ from distrivote.store.signals import (
 from distrivote.store.tables import Columns, is_run, open_table
 from distrivote.store.truth import same_text_or_number
 
-DEFAULT_MEASURE = "answer-step"
 READS = ("measures", "lengths", "traces", "top-mass")
 """What an experiment may need beyond answers and confidences."""
 

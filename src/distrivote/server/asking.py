@@ -166,6 +166,7 @@ class _Sampling:
             stop_when=question.stop_when,
             equal=self._equal,
             key=self._key,
+            measure=question.measure,
             watch=self._watch,
         )
         async with aclosing(samples):
@@ -204,6 +205,7 @@ class _Sampling:
             *(question.problem, self._trajectories, question.pipeline, question.controller),
             equal=self._equal,
             key=self._key,
+            measure=question.measure,
             n_asked=question.budget,
             calibration=question.calibration,
         )
