@@ -212,7 +212,7 @@ def columns_of(
         confidence=confidence or CONFIDENCE,
         by=by,
         truth=truth,
-        optional=confidence is None,
+        named=confidence is not None,
         positive_for=positive_for,
         logprob=is_logprob(scale),
     )

@@ -133,8 +133,10 @@ def summary(
         lines.append(indented(line + interval if fits else line, width))
     counts = f"{count(n_questions, 'question')} · {count(n_trajectories, 'trajectory')}"
     counts += f" · {n_unanswered:,} without an answer" if n_unanswered else ""
-    counts += f" · {n_unmeasured:,} without a confidence" if n_unmeasured else ""
-    return Group(*lines, indented(counts, width))
+    lines.append(indented(counts, width))
+    if n_unmeasured:
+        lines.append(indented(f"{count(n_unmeasured, 'answer')} without a confidence", width))
+    return Group(*lines)
 
 
 def _text(text: str) -> Text:

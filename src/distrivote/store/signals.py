@@ -28,10 +28,8 @@ LENGTH_COLUMN = "n_tokens"
 def with_signal(columns: Columns, name: str) -> Columns:
     """Return the columns with the confidence that the signal's name stands for."""
     if name in (LENGTH, LENGTH_COLUMN):
-        return replace(
-            columns, confidence=LENGTH_COLUMN, per_length=True, optional=False, positive_for="length"
-        )
-    return replace(columns, confidence=MEASURES.get(name, name), optional=False)
+        return replace(columns, confidence=LENGTH_COLUMN, per_length=True, named=True, positive_for="length")
+    return replace(columns, confidence=MEASURES.get(name, name), named=True)
 
 
 def measure_of(signal: str) -> str:

@@ -68,8 +68,8 @@ class Columns:
     per_length: bool = False
     """The column of the confidence holds a length: shorter is surer, so it counts as 1000 / length."""
 
-    optional: bool = True
-    """Whether a file may lack the column of the confidence, since nobody named it: then no answer has one."""
+    named: bool = False
+    """Whether the user named the column of the confidence: then it must be there."""
 
     positive_for: str | None = None
     """What needs positive confidences; None: any finite ones do."""
@@ -210,9 +210,9 @@ def cant_read(path: str, error: Exception) -> NoReturn:
 def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
     """Raise InputError if a needed column is not among those there, or one is there twice."""
     missing = {name: option for name, option in table.columns.needed().items() if name not in there}
-    if table.columns.optional and table.columns.confidence in missing:
-        table.lacks = table.columns.confidence
-        del missing[table.lacks]
+    if not table.columns.named and CONFIDENCE in missing and table.columns.confidence == CONFIDENCE:
+        table.lacks = CONFIDENCE
+        del missing[CONFIDENCE]
     if missing:
         s = "" if len(missing) == 1 else "s"
         raise InputError(
