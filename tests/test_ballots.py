@@ -127,7 +127,7 @@ def test_no_log_probabilities_leave_majority_voting_and_a_note() -> None:
     ballot = ballot_of([bare(r"\boxed{4}"), bare(r"\boxed{5}")])
     assert np.isnan(ballot.confidences).all()
     assert len(ballot.notes) == 1
-    assert "only majority voting (sc) works" in ballot.notes[0]
+    assert "there are no usable log-probabilities and so no confidences" in ballot.notes[0]
     assert "top_logprobs=20" in ballot.notes[0]
 
 
@@ -139,11 +139,11 @@ def test_sampled_log_probabilities_alone_suffice_for_some_measures() -> None:
     assert ballot.notes == ()
 
 
-def test_some_replies_without_log_probabilities_are_counted_in_a_note() -> None:
+def test_some_replies_without_log_probabilities_are_noted() -> None:
     ballot = ballot_of([SURE, bare("4"), bare("and so on\nand on")])
     assert np.isnan(ballot.confidences).tolist() == [False, True, True]
     assert ballot.notes == (
-        "1 of 2 answered trajectories have no confidence, since they came without usable log-probabilities",
+        "some trajectories came without usable log-probabilities and so without a confidence",
     )
 
 

@@ -72,10 +72,21 @@ def test_the_order_in_which_trajectories_finish_does_not_matter() -> None:
 def test_one_reply_without_log_probabilities_does_not_cost_the_others() -> None:
     silent = Trajectory("It is \\boxed{35}.")
     solution = solve(ReplayEngine([RIGHT] * 8 + [WRONG] * 8 + [silent]), "How many?", "dis-gmm", budget=17)
-    assert (solution.answer, solution.tally.method) == ("35", "sc")
-    said = "without log-probabilities of every trajectory majority voting decides, not dis-gmm"
+    assert (solution.answer, solution.tally.majority, solution.tally.method) == ("12", "35", "dis-gmm")
+    assert (solution.tally.n_unmeasured, solution.tally.fallback) == (1, False)
+    said = "1 of 17 answers has no confidence: it counts in the majority only."
     assert said in solution.tally.notes
-    assert said not in solve(ENGINE, "How many?", "dis-gmm", budget=20).tally.notes
+    measured = solve(ReplayEngine([RIGHT] * 8 + [WRONG] * 8), "How many?", "dis-gmm", budget=16)
+    assert solution.tally.scores == measured.tally.scores
+    assert solve(ENGINE, "How many?", "dis-gmm", budget=20).tally.n_unmeasured == 0
+
+
+def test_replies_without_any_log_probabilities_are_counted() -> None:
+    silent = [Trajectory(f"It is \\boxed{{{n}}}.") for n in (35, 12, 35)]
+    tally = solve(ReplayEngine(silent), "How many?", "dis-gmm", budget=3).tally
+    assert (tally.answer, tally.method, tally.fallback, tally.n_unmeasured) == ("35", "dis-gmm", True, 3)
+    assert "No answer has a confidence, so majority voting decides, not dis-gmm." in tally.notes
+    assert "(majority voting, not dis-gmm)" in tally.explain()
 
 
 def test_another_spelling_of_a_method_is_that_method() -> None:

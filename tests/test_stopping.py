@@ -155,11 +155,13 @@ def test_consensus_waits_for_the_warm_up_and_counts_the_silent_in_it() -> None:
     assert Consensus().settled(ballot("a" * 15 + "-"), 16)
 
 
-def test_consensus_weighs_votes_by_confidence_where_all_have_one() -> None:
+def test_consensus_weighs_votes_by_confidence_where_they_have_one() -> None:
     answers = ["a"] * 18 + ["b"] * 2
     assert not Consensus().settled(Ballot.of(answers), 12)
     assert Consensus().settled(Ballot.of(answers, [20.0] * 18 + [1.0] * 2), 12)
-    assert not Consensus().settled(Ballot.of(answers, [20.0] * 18 + [1.0, None]), 12)
+    assert Consensus().settled(Ballot.of(answers, [20.0] * 18 + [1.0, None]), 12)
+    assert not Consensus().settled(Ballot.of(answers, [None] * 17 + [1.0] * 3), 12)
+    assert not Consensus().settled(Ballot.of(answers, [-1.0] * 18 + [-20.0] * 2), 12)
 
 
 def test_consensus_is_met_at_the_share_itself() -> None:

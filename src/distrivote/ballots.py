@@ -19,6 +19,7 @@ from distrivote.answers.equivalence import classify
 from distrivote.answers.extract import Extractor, OwnExtractor, extractor
 from distrivote.confidence import (
     DEFAULT_K,
+    DEFAULT_MEASURE,
     Measure,
     TrajectoryConfidence,
     entries_given,
@@ -38,7 +39,7 @@ def from_openai(
     responses: Any,
     *,
     extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = "answer-step",
+    measure: str | Measure = DEFAULT_MEASURE,
     split: str | Splitter = "paragraph",
     k: int = DEFAULT_K,
     same: str | Equality | None = None,
@@ -62,7 +63,7 @@ def from_vllm(
     outputs: Any,
     *,
     extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = "answer-step",
+    measure: str | Measure = DEFAULT_MEASURE,
     split: str | Splitter = "paragraph",
     k: int = DEFAULT_K,
     same: str | Equality | None = None,
@@ -84,7 +85,7 @@ def ballot_of(
     trajectories: Iterable[Trajectory],
     *,
     extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = "answer-step",
+    measure: str | Measure = DEFAULT_MEASURE,
     split: str | Splitter = "paragraph",
     k: int = DEFAULT_K,
     same: str | Equality | None = None,
@@ -236,18 +237,16 @@ def _only_extras(trajectory: Trajectory, k: int) -> bool:
 def _notes(trajectories: Sequence[Trajectory], votes: Sequence[Reading], measure: Measure) -> list[str]:
     notes = []
     n_answered = sum(vote.answer is not None for vote in votes)
-    n_silent = sum(vote.answer is not None and math.isnan(vote.confidences[0].value) for vote in votes)
+    silent = [vote.answer is not None and math.isnan(vote.confidences[0].value) for vote in votes]
     if votes and not n_answered:
         notes.append(
             f"no answer was found in any of {len(votes)} trajectories: check how answers are extracted"
         )
     if votes and all(math.isnan(vote.confidences[0].value) for vote in votes):
         notes.append(_no_confidence_note(trajectories, measure))
-    elif n_silent:
-        notes.append(
-            f"{n_silent} of {n_answered} answered trajectories have no confidence, since they came"
-            " without usable log-probabilities"
-        )
+    elif any(silent):
+        # How many there are, and what becomes of them, the tally says.
+        notes.append("some trajectories came without usable log-probabilities and so without a confidence")
     used = max((vote.confidences[0].k for vote in votes), default=0)
     if 0 < used < DEFAULT_K:
         notes.append(
@@ -268,6 +267,4 @@ def _no_confidence_note(trajectories: Sequence[Trajectory], measure: Measure) ->
     ask = f"ask the server for logprobs with top_logprobs={DEFAULT_K}"
     if measure.uses_top_k and any(np.isfinite(t.logprobs).any() for t in trajectories):
         ask += ', or use measure="logprob", which needs the sampled tokens only'
-    return (
-        f"there are no usable log-probabilities and so no confidences: only majority voting (sc) works; {ask}"
-    )
+    return f"there are no usable log-probabilities and so no confidences: {ask}"

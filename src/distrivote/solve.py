@@ -8,13 +8,16 @@ finish, and `solution_of` its second. For asynchronous programs see `solve_async
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from distrivote.answers.equality import Equality
+from distrivote.answers.extract import OwnExtractor
 from distrivote.ballots import ballot_of
+from distrivote.confidence import DEFAULT_MEASURE, Measure
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.warmup import sample_after_warmup
 from distrivote.errors import EngineError, InputError
@@ -26,7 +29,7 @@ from distrivote.voting.ballot import Answer, Ballot, Tally
 from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
-from distrivote.voting.vote import usable_method, vote
+from distrivote.voting.vote import vote
 
 MAX_BUDGET = 100_000
 """More trajectories than this for one question are taken for a slip of the finger."""
@@ -96,6 +99,8 @@ def solve(
     *,
     stop_when: str | StopRule | None = None,
     same: str | Equality | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Sample `budget` trajectories, watched by a controller, and vote.
@@ -113,11 +118,22 @@ def solve(
         stop_when: A rule that ends the sampling once the vote is settled: consensus, beta or vote.
         same: When two answers are one: text, notation, math or choice, or an `Equality` of one's own; what
             the problem says if nothing is said, which is math but for multiple choice.
+        measure: What a confidence is, by name or one's own, as `ballot_of` takes it; answer-step if not
+            said, for DeepConf its own.
+        extract: How the answer is found in a text, as `ballot_of` takes it; as the problem says, if not
+            said.
         watch: Called now and then with how far it has come.
     """
     problem, method = problem_of(problem), method_of(pipeline)
     rule = stop_rule(stop_when, method.name)
-    samples = sample(engine, problem, budget, ssc, params, stop_when=rule, same=same, watch=watch)
+    samples = sample(
+        *(engine, problem, budget, ssc, params),
+        stop_when=rule,
+        same=same,
+        measure=measure,
+        extract=extract,
+        watch=watch,
+    )
     found: list[Trajectory] = []
     notes: list[str] = []
     try:
@@ -126,7 +142,14 @@ def solve(
         if not found:
             raise
         notes.append(failure_note(error, len(found), budget))
-    return solution_of(problem, found, method, ssc, same=same, n_asked=budget, notes=notes)
+    return solution_of(
+        *(problem, found, method, ssc),
+        same=same,
+        measure=measure,
+        extract=extract,
+        n_asked=budget,
+        notes=notes,
+    )
 
 
 def failure_note(error: EngineError, n: int, budget: int) -> str:
@@ -143,11 +166,14 @@ def sample(
     *,
     stop_when: str | StopRule | None = None,
     same: str | Equality | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Generator[Trajectory]:
     """Yield trajectories as they finish; closing the iterator cancels those that are under way.
 
-    So does the rule `stop_when`, once the vote is settled; `same` says which of its votes are one.
+    So does the rule `stop_when`, once the vote is settled; `same` says which of its votes are one,
+    `measure` and `extract` what they are.
     """
     check_budget(budget)
     problem = problem_of(problem)
@@ -159,7 +185,11 @@ def sample(
     if rule is None:
         return samples
     poll = Poll(rule, budget, same=problem.same if same is None else same)
-    return until_settled(samples, poll, lambda some: ballot_for(problem, some, ssc))
+
+    def read(some: Sequence[Trajectory]) -> Ballot:
+        return ballot_for(problem, some, ssc, measure=measure, extract=extract)
+
+    return until_settled(samples, poll, read)
 
 
 def check_budget(budget: int) -> None:
@@ -175,26 +205,23 @@ def solution_of(
     ssc: Controller | None = SSC,
     *,
     same: str | Equality | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     n_asked: int | None = None,
     calibration: Calibration | None = None,
     notes: Iterable[str] = (),
 ) -> Solution:
     """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these.
 
-    The majority decides, and a note says so, if a method needs confidences that some answers lack: what was
-    sampled is not to be lost. `notes` are what else is to be known of the vote.
+    `measure` and `extract` are those of `solve`. `notes` are what else is to be known of the vote.
     """
     problem = problem_of(problem)
     ordered = tuple(sorted(trajectories, key=lambda trajectory: trajectory.index))
-    ballot = ballot_for(problem, ordered, ssc, same)
+    ballot = ballot_for(problem, ordered, ssc, same, measure=measure, extract=extract)
     ballot = replace(ballot, notes=(*notes, *ballot.notes))
-    asked = method_of(pipeline)
-    method = usable_method(ballot, asked)
-    if method is not asked:
-        without = "without log-probabilities of every trajectory majority voting decides, not"
-        ballot = replace(ballot, notes=(*ballot.notes, f"{without} {asked.name}"))
     n_asked = len(ordered) if n_asked is None else n_asked
-    return Solution(problem, vote(ballot, method=method, calibration=calibration), ballot, ordered, n_asked)
+    tally = vote(ballot, method=pipeline, calibration=calibration)
+    return Solution(problem, tally, ballot, ordered, n_asked)
 
 
 def ballot_for(
@@ -202,13 +229,18 @@ def ballot_for(
     trajectories: Sequence[Trajectory],
     ssc: Controller | None,
     same: str | Equality | None = None,
+    *,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
 ) -> Ballot:
     """Measure trajectories by the controller's own steps or groups, where it has some."""
     own = ssc.split if isinstance(ssc, SelfStepConf) else None
+    if measure is None:
+        measure = ssc.measure if isinstance(ssc, DeepConfOnline) else DEFAULT_MEASURE
     ballot = ballot_of(
         trajectories,
-        extract=problem.extractor,
-        measure=ssc.measure if isinstance(ssc, DeepConfOnline) else "answer-step",
+        extract=problem.extractor if extract is None else extract,
+        measure=measure,
         split=SSC.split if own is None else own,
         same=problem.same if same is None else same,
         steered_by=own,

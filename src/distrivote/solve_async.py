@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 
 from distrivote.answers.equality import Equality
+from distrivote.answers.extract import OwnExtractor
+from distrivote.confidence import Measure
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.errors import EngineError
 from distrivote.problem import Problem
@@ -29,6 +32,8 @@ async def asample(
     *,
     stop_when: str | StopRule | None = None,
     same: str | Equality | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
@@ -57,6 +62,8 @@ async def asample(
                 *(engine, problem, budget, ssc, params),
                 stop_when=stop_when,
                 same=same,
+                measure=measure,
+                extract=extract,
                 watch=check,
             )
             with contextlib.closing(samples) as trajectories:
@@ -100,11 +107,19 @@ async def asolve(
     *,
     stop_when: str | StopRule | None = None,
     same: str | Equality | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
     method = method_of(pipeline)
     rule = stop_rule(stop_when, method.name)
-    samples = asample(engine, problem, budget, ssc, params, stop_when=rule, same=same)
+    samples = asample(
+        *(engine, problem, budget, ssc, params),
+        stop_when=rule,
+        same=same,
+        measure=measure,
+        extract=extract,
+    )
     found: list[Trajectory] = []
     notes: list[str] = []
     try:
@@ -114,4 +129,11 @@ async def asolve(
         if not found:
             raise
         notes.append(failure_note(error, len(found), budget))
-    return solution_of(problem, found, method, ssc, same=same, n_asked=budget, notes=notes)
+    return solution_of(
+        *(problem, found, method, ssc),
+        same=same,
+        measure=measure,
+        extract=extract,
+        n_asked=budget,
+        notes=notes,
+    )

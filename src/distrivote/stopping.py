@@ -62,7 +62,8 @@ class StopRule(Protocol):
 class Consensus:
     """Settled once one answer has nearly all votes, after a warm-up.
 
-    Votes weigh as much as their confidences, as DeepConf has it; one each where some have none.
+    Votes weigh as much as their confidences, as DeepConf has it: those without one have no say, and all
+    count the same where none has one or one is not positive.
 
     >>> Consensus(n_warmup=3).settled(Ballot.of("aaa", [9.0, 8.0, 9.5]), 29)
     True
@@ -85,11 +86,12 @@ class Consensus:
         answered = ballot.classes >= 0
         if len(ballot.classes) < self.n_warmup or not answered.any():
             return False
-        weights = ballot.confidences[answered]
-        if np.isnan(weights).any():
-            weights = np.ones(len(weights))
+        measured = answered & ~np.isnan(ballot.confidences)
+        weighed = measured.any() and bool((ballot.confidences[measured] > 0).all())
+        members = measured if weighed else answered
+        weights = ballot.confidences[members] if weighed else np.ones(np.count_nonzero(members))
         # Divided first, so that no sum overflows.
-        votes = np.bincount(ballot.classes[answered], weights / weights.max())
+        votes = np.bincount(ballot.classes[members], weights / weights.max())
         # 0.55 * 100 is more than 55 in floats.
         return bool(votes.max() >= self.share * votes.sum() * (1 - 1e-12))
 
@@ -127,8 +129,7 @@ class VoteHolds:
     its confidence, and from one that was not: a new answer with the confidence of any of them. How
     probable each is, is itself uncertain: the weights of a completion come from a flat Dirichlet
     distribution (the Bayesian bootstrap), and a confidence that is drawn is moved a little, since pools
-    in which few values come again and again have humps that are none. Methods that need confidences give
-    way to majority voting where some are missing.
+    in which few values come again and again have humps that are none.
 
     >>> rule = VoteHolds(method="sc")
     >>> rule.settled(Ballot.of("aab"), 29), rule.settled(Ballot.of("aaaaaab"), 3)
@@ -158,17 +159,16 @@ class VoteHolds:
         answered = ballot.classes >= 0
         if not answered.any():
             return False
-        method = "sc" if np.isnan(ballot.confidences[answered]).any() else self.method
-        now = _winners(ballot.classes[None], ballot.confidences[None], method)[0]
+        now = _winners(ballot.classes[None], ballot.confidences[None], self.method)[0]
         rng = np.random.default_rng([self.seed, len(ballot.classes)])
         n_first = min(_N_FIRST, self.n_completions)
-        stays = _winners(*completions(ballot, n_left, n_first, rng), method) == now
+        stays = _winners(*completions(ballot, n_left, n_first, rng), self.method) == now
         # Three standard errors below the share, the rest will not bring it up.
         if stays.mean() < self.share - 3 * math.sqrt(self.share * (1 - self.share) / n_first):
             return False
         n_more = self.n_completions - n_first
         if n_more:
-            more = _winners(*completions(ballot, n_left, n_more, rng), method) == now
+            more = _winners(*completions(ballot, n_left, n_more, rng), self.method) == now
             stays = np.concatenate((stays, more))
         return bool(stays.mean() >= self.share)
 
@@ -190,12 +190,15 @@ def completions(ballot: Ballot, n_left: int, n: int, rng: np.random.Generator) -
 
 def _smoothed(drawn: FloatArray, seen: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Return confidences with the noise of a kernel whose width is that of a density with two humps."""
-    if len(seen) < 2 or np.isnan(seen).any():
+    seen = seen[~np.isnan(seen)]
+    top = np.abs(seen).max(initial=0.0)
+    if len(seen) < 2 or not top:
         return drawn
-    top = seen.max()
     width = _WIDTH * top * float((seen / top).std(ddof=1)) * len(seen) ** -0.2
     with np.errstate(over="ignore"):
         noisy: FloatArray = drawn + width * rng.standard_normal(drawn.shape)
+    if seen.min() <= 0:
+        return noisy
     highest = min(1.5 * float(top), sys.float_info.max)
     return np.clip(noisy, max(float(seen.min()) / 2, 1e-300), highest, out=noisy)
 

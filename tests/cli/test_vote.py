@@ -371,6 +371,7 @@ def test_every_format_can_be_written(vote: Vote, tmp_path: Path, suffix: str) ->
     assert list(rows[0]) == [
         "question_id", "method", "answer", "share", "n_kept", "n_cast", "n_unanswered", "rejected",
         "correct", "majority", "majority_correct", "ground_truth", "probability", "abstained", "withheld",
+        "n_unmeasured",
     ]  # fmt: skip
     assert len(rows) == 12
     assert [row["method"] for row in rows[:2]] == ["bon", "dis-gmm"]
@@ -440,17 +441,29 @@ def test_an_unknown_method_lists_the_nearest(vote: Vote) -> None:
     assert "dis-gmm" in err
 
 
-def test_a_file_without_confidences_is_told_the_way_out(vote: Vote, tmp_path: Path) -> None:
-    rows = [{"question_id": 1, "answer": "4"}] * 3
-    path = write(tmp_path / "a.jsonl", rows)
-    code, _, err = vote(path)
+def test_a_file_without_a_column_of_confidences_is_voted_on_by_majority_with_one_note(
+    vote: Vote, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.jsonl", [{"question_id": 1, "answer": a} for a in "445"])
+    code, out, err = vote(path)
+    assert code == 0
+    assert out.splitlines()[1].split("\t")[:2] == ["1", "4"]
+    assert [line for line in err.splitlines() if line.startswith("note: ")] == [
+        "note: no answer has a confidence, so majority voting decides, not dis-gmm: there is no column"
+        " 'confidence' (--confidence-column names another)"
+    ]
+    assert "note" not in vote(path, "--method", "sc").err
+
+
+@pytest.mark.parametrize("option", ["--signal", "--confidence-column"])
+def test_a_column_that_is_named_must_be_there(vote: Vote, tmp_path: Path, option: str) -> None:
+    path = write(tmp_path / "a.jsonl", [{"question_id": 1, "answer": "4"}] * 3)
+    code, _, err = vote(path, option, "sure")
     assert code == 2
     assert err == (
-        f"distrivote: error: {path} has no column 'confidence' (it has question_id, answer): name the right"
-        " one with --confidence-column, or vote by --method sc, which needs none\n"
+        f"distrivote: error: {path} has no column 'sure' (it has question_id, answer): name the right one"
+        " with --confidence-column\n"
     )
-    assert "--method sc" not in vote(path, "--signal", "nothing").err
-    assert vote(path, "--method", "sc").code == 0
 
 
 @pytest.mark.parametrize("more", [(), ("--explain", "q"), ("--signal", "auto")])

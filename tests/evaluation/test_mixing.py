@@ -52,7 +52,7 @@ def test_a_set_without_lengths_or_measures_is_refused() -> None:
     bare = PoolSet("bare", "m", "b", (Pool("q", np.array([0]), np.array([True]), np.array([1.0])),))
     with pytest.raises(InputError, match="no lengths"):
         by_length(bare)
-    with pytest.raises(InputError, match="no measure that every answer has"):
+    with pytest.raises(InputError, match="bare has no measure of confidence"):
         by_mix(bare)
 
 

@@ -104,11 +104,13 @@ def test_without_confidences_only_what_needs_none_is_measured() -> None:
     assert scores[ask("sc", 3)]["correct"].questions.tolist() == [1.0]
 
 
-def test_an_answer_without_a_confidence_takes_part_in_no_vote_but_counts_for_pass_at_1() -> None:
+def test_an_answer_without_a_confidence_counts_in_the_majority_and_for_pass_at_1() -> None:
     made = pool_set(pool("q", [0, 0, 1], [np.nan, np.nan, 2.0]))
     alone = Ask(0, 3, OneAnswer())
     for asks in ([ask("sc", 3)], [ask("sc", 3), ask("wsc", 3)]):
-        assert score([made], asks, n_repeats=2, seed=0)[asks[0]]["correct"].questions.tolist() == [0.0]
+        scores = score([made], asks, n_repeats=2, seed=0)
+        assert scores[asks[0]]["correct"].questions.tolist() == [1.0]
+        assert [scores[each]["correct"].questions[0] for each in asks[1:]] == [0.0] * len(asks[1:])
     found = score([made], [alone], n_repeats=300, seed=0)[alone]["correct"]
     assert 0.5 < found.questions[0] < 0.85
 

@@ -143,7 +143,7 @@ def test_without_log_probabilities_the_majority_decides_and_it_is_said(tmp_path:
     assert found.reductions is not None
     (reduced,) = found.reductions[0].samples
     assert (reduced.value, reduced.answer) == ("I", "41")
-    assert "8 of 8 answers came without a confidence, so majority voting decides" in str(reduced.explanation)
+    assert "No answer has a confidence, so majority voting decides, not dis-gmm." in str(reduced.explanation)
     assert found.samples is not None
     scored = (found.samples[0].scores or {})["with_confidence"]
     assert scored.metadata is not None
@@ -209,7 +209,7 @@ def test_a_reply_whose_tokens_are_not_its_text_does_not_end_the_evaluation(tmp_p
     assert found.reductions is not None
     (reduced,) = found.reductions[0].samples
     assert reduced.answer == "42"
-    assert "1 of 2 answers came without a confidence" in str(reduced.explanation)
+    assert "1 of 2 answers has no confidence: it counts in the majority only." in str(reduced.explanation)
 
 
 @scorer(metrics=[mean()])

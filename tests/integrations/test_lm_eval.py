@@ -137,7 +137,7 @@ def test_plain_strings_are_voted_on_by_majority_and_it_is_said_once(
     assert results["results"]["sums"]["exact_match,dis-gmm"] == 0.0
     said = [record.getMessage() for record in caplog.records if record.name.startswith("distrivote")]
     assert said == [
-        "2 of 2 documents have replies without confidences: majority voting decided there, not dis-gmm"
+        "2 of 2 documents have no reply with a confidence: majority voting decided there, not dis-gmm"
     ]
 
 

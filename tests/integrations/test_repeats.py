@@ -21,14 +21,16 @@ def test_a_vote_never_fails_for_want_of_confidences(pool: list[tuple[str | None,
     given_answers, given_confidences = [a for a, _ in pool], [c for _, c in pool]
     tally, labels = vote_on(given_answers, given_confidences, DIS)
     assert (tally.answer is None) == (not any(labels))
-    lacking = any(label and c is None for label, c in zip(labels, given_confidences, strict=True))
-    if lacking:
-        assert tally.method == "sc"
+    there = zip(labels, given_confidences, strict=True)
+    measured = [(label, c) for label, c in there if label is not None and c is not None]
+    n_answered = sum(label is not None for label in labels)
+    assert (tally.method, tally.n_unmeasured) == ("dis-gmm", n_answered - len(measured))
+    assert tally.fallback == (n_answered > 0 and not measured)
+    if tally.fallback:
         assert "majority voting decides" in tally.notes[-1]
         assert tally.answer == tally.majority
     else:
-        assert tally.method == "dis-gmm"
-        assert tally.answer == distrivote.vote(labels, given_confidences).answer
+        assert tally.answer == distrivote.vote([a for a, _ in measured], [c for _, c in measured]).answer
 
 
 def test_a_method_without_confidences_says_nothing_about_them() -> None:

@@ -128,15 +128,16 @@ def test_the_rejected_answer_is_struck_through_under_the_word() -> None:
 
 def test_the_summary_gives_accuracy_with_its_interval_and_counts() -> None:
     scores = [Score("dis-gmm", 28, 29, (0.828, 0.994)), Score("majority", 17, 29, (0.407, 0.745))]
-    assert shown(summary(scores, 29, 1856, 118, 80), 80).splitlines() == [
+    assert shown(summary(scores, 29, 1856, 118, 7, 80), 80).splitlines() == [
         "  dis-gmm    96.6%  28 of 29 right · 95% interval 82.8 to 99.4",
         "  majority   58.6%  17 of 29 right · 95% interval 40.7 to 74.5",
         "  29 questions · 1,856 trajectories · 118 without an answer",
+        "  7 answers without a confidence",
     ]
-    narrow = shown(summary(scores, 29, 1856, 118, 40), 40).splitlines()
+    narrow = shown(summary(scores, 29, 1856, 118, 0, 40), 40).splitlines()
     assert narrow[0] == "  dis-gmm    96.6%  28 of 29 right"
     assert max(map(len, narrow)) <= 40
-    assert shown(summary([], 1, 1, 0, 80), 80) == "  1 question · 1 trajectory\n"
+    assert shown(summary([], 1, 1, 0, 0, 80), 80) == "  1 question · 1 trajectory\n"
 
 
 @pytest.mark.parametrize(

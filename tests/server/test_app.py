@@ -350,8 +350,9 @@ def test_trajectories_without_confidences_are_counted_with_a_note() -> None:
         ReplayEngine([Trajectory("\\boxed{4}"), Trajectory("\\boxed{5}"), Trajectory("\\boxed{5}")])
     ) as url:
         vote = post(url, chat(model="replay", distrivote={"budget": 3})).json()["distrivote"]
-        assert (vote["method"], vote["answer"]) == ("sc", "5")
-        assert any("majority voting decides, not dis-gmm" in note for note in vote["notes"])
+        assert (vote["method"], vote["fallback"], vote["answer"]) == ("dis-gmm", True, "5")
+        assert vote["n_unmeasured"] == 3
+        assert "No answer has a confidence, so majority voting decides, not dis-gmm." in vote["notes"]
 
 
 def test_metrics_count_votes_and_tokens() -> None:

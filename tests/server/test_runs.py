@@ -88,13 +88,16 @@ def flawed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def test_answers_without_a_confidence_take_no_part_in_the_vote(flawed: str) -> None:
-    note = "answers without a confidence take no part in any vote: 2 of 18"
+def test_answers_without_a_confidence_count_in_the_majority_only(flawed: str) -> None:
+    note = "2 of 18 answers have no confidence: they count in the majority only"
     listed = httpx.get(f"{flawed}/api/run/questions").json()
-    assert (listed["questions"][0]["answer"], listed["notes"]) == ("12", [note])
+    assert (listed["questions"][0]["answer"], listed["questions"][0]["majority"]) == ("12", "35")
+    assert listed["notes"] == [note]
     question = httpx.get(f"{flawed}/api/run/questions/a").json()
-    assert (question["tally"]["answer"], question["tally"]["n_answered"]) == ("12", 16)
-    assert note in question["tally"]["notes"]
+    tally = question["tally"]
+    assert (tally["answer"], tally["majority"], tally["n_answered"]) == ("12", "35", 18)
+    assert (tally["n_unmeasured"], tally["fallback"]) == (2, False)
+    assert f"{note}." in tally["notes"]
     assert question["trajectories"][0]["answer"] == "12"
 
 

@@ -35,22 +35,14 @@ def read(run: str, columns: Columns | None = None) -> tuple[list[Questions], lis
         return list(hold_questions(table.batches())), table.notes
 
 
-def test_answers_without_a_confidence_take_no_part_and_are_counted(tmp_path: Path) -> None:
+def test_answers_without_a_confidence_are_answers(tmp_path: Path) -> None:
     rows = [row("a", 0), row("a", 1, confidence=np.nan), row("a", 2, None, np.nan), row("b", 0, "5", np.nan)]
     run = stored(tmp_path / "run", *rows)
     (found,), notes = read(run)
     assert found.ids.to_pylist() == ["a", "b"]
-    assert (found.classes >= 0).tolist() == [True, False, False, False]
-    assert notes == ["answers without a confidence take no part in any vote: 2 of 3"]
-    (found,), notes = read(run, Columns(confidence=None))
     assert (found.classes >= 0).tolist() == [True, True, False, True]
+    assert np.isnan(found.confidences).tolist() == [False, True, True, True]
     assert notes == []
-
-
-def test_a_run_without_any_confidence_is_refused(tmp_path: Path) -> None:
-    run = stored(tmp_path / "run", row("a", 0, confidence=np.nan), row("a", 1, None, np.nan))
-    with pytest.raises(InputError, match="use --method sc, which needs none"):
-        read(run)
 
 
 def test_a_question_that_mixes_different_k_is_refused(tmp_path: Path) -> None:
@@ -95,6 +87,7 @@ def test_a_mix_is_of_the_signals_that_most_answers_have(tmp_path: Path) -> None:
     rows += [row("a", 12, confidence=np.nan, entropy=0.5), row("a", 13, "5", confidence=np.nan)]
     mixed = mixed_questions(stored(tmp_path / "run", *rows), Columns())
     assert list(mixed.weights[""]) == ["entropy"]
-    assert mixed.notes == ("answers without a confidence take no part in any vote: 1 of 14",)
+    assert mixed.notes == ()
     (found,) = mixed.questions
-    assert int((found.classes >= 0).sum()) == 13
+    assert int((found.classes >= 0).sum()) == 14
+    assert np.flatnonzero(np.isnan(found.confidences)).tolist() == [13]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -74,7 +75,11 @@ def grouped(path: Path | str, columns: Columns | None = None, held: bool = False
     return found
 
 
-def fault(path: Path | str, columns: Columns | None = None) -> str:
+STRICT = Columns(named=True, positive_for="dis-gmm")
+"""The column of the confidence must be there, and its values must be positive."""
+
+
+def fault(path: Path | str, columns: Columns = STRICT) -> str:
     with pytest.raises(InputError) as caught:
         grouped(path, columns)
     message = str(caught.value)
@@ -368,15 +373,14 @@ def line(**fields: object) -> str:
         ("a.csv", "question_id,answer,confidence\n1,x,2\n1,x,high\n",
          ["line 3", "'high'", "not a number"]),
         ("a.csv", "question_id,answer,confidence\n1,x,1_000\n", ["line 2", "'1_000'", "not a number"]),
-        ("a.csv", 'question_id,answer,confidence\n1,"x\ny",2\n1,x,\n', ["line 4", "missing"]),
         ("a.csv", "question_id,answer,confidence\n1,x,2\n,x,2\n", ["line 3", "question_id is missing"]),
         ("a.jsonl", GOOD + line(confidence="high"), ["line 2", "'high'", "not a number"]),
         ("a.jsonl", GOOD + line(confidence=True), ["line 2", "True", "not a number"]),
         ("a.jsonl", GOOD + line(confidence=[1]), ["line 2", "[1]", "not a number"]),
-        ("a.jsonl", GOOD + line(confidence=float("nan")), ["line 2", "NaN", "--method sc"]),
-        ("a.jsonl", GOOD + line(confidence=None), ["line 2", "missing", "--method sc"]),
-        ("a.jsonl", GOOD + line(confidence=float("inf")), ["line 2", "confidence is inf"]),
-        ("a.jsonl", GOOD + line(confidence=-3.25), ["line 2", "confidence is -3.25"]),
+        ("a.jsonl", GOOD + line(confidence=float("inf")), ["line 2", "confidence is inf", "finite"]),
+        ("a.jsonl", GOOD + line(confidence=-3.25),
+         ["line 2: confidence is -3.25, and dis-gmm needs positive ones: for log-probabilities say"
+          " --confidence-scale logprob; auto and votes by rank (sc, bon, borda, mob) take any numbers"]),
         ("a.jsonl", GOOD + line(confidence=0), ["line 2", "confidence is 0"]),
         ("a.jsonl", GOOD + line(answer=None, confidence=-1), ["line 2", "confidence is -1"]),
         ("a.jsonl", GOOD + "\n" + "{oops}\n", ["line 3", "not valid JSON"]),
@@ -442,10 +446,8 @@ BROKEN = pa.Array.from_buffers(
         (pa.table(columns(confidence=["1", "high", "3"])), ["row 2", "'high'", "not a number"]),
         (pa.table(columns(confidence=[True, True, True])), ["'confidence'", "bool", "numbers"]),
         (pa.table(columns(confidence=[[1.0], [2.0], [3.0]])), ["'confidence'", "list", "numbers"]),
-        (pa.table(columns(confidence=[1.0, 2.0, None])), ["row 3", "missing", "--method sc"]),
-        (pa.table(columns(confidence=[1.0, float("nan"), 1.0])), ["row 2", "missing (NaN)"]),
-        (pa.table(columns(confidence=[1.0, 2.0, float("inf")])), ["row 3", "inf"]),
-        (pa.table(columns(confidence=[-0.5, 2.0, 1.0])), ["row 1", "-0.5"]),
+        (pa.table(columns(confidence=[1.0, 2.0, float("inf")])), ["row 3", "inf", "finite"]),
+        (pa.table(columns(confidence=[-0.5, 2.0, 1.0])), ["row 1", "-0.5", "--confidence-scale logprob"]),
         (pa.table(columns(confidence=[1, 0, 1])), ["row 2", "confidence is 0"]),
         (pa.table(columns(question_id=[1, None, 2])), ["row 2", "question_id is missing"]),
         (pa.table(columns(question_id=["a", "a", " "])), ["row 3", "question_id is missing"]),
@@ -466,6 +468,48 @@ def test_a_bad_parquet_file_is_one_sentence_that_names_the_place(
     message = fault(path)
     for part in parts:
         assert part in message
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_a_confidence_may_be_missing(tmp_path: Path, suffix: str) -> None:
+    rows: list[Record] = [
+        {"question_id": "q", "answer": "x", "confidence": c} for c in (2.0, None, float("nan"), 3.0)
+    ]
+    (found,) = grouped(write(tmp_path / f"a.{suffix}", rows), STRICT)
+    assert [confidence for _, confidence in found[2]] == [2.0, None, None, 3.0]
+    assert [answer for answer, _ in found[2]] == ["x"] * 4
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_the_column_of_the_confidence_may_be_missing_if_nobody_named_it(tmp_path: Path, suffix: str) -> None:
+    rows: list[Record] = [{"question_id": "q", "answer": "x", "score": 3.0}]
+    path = write(tmp_path / f"a.{suffix}", rows)
+    with open_table(str(path), Columns()) as table:
+        (batch,) = table.batches()
+        assert table.lacks == "confidence"
+    assert np.isnan(batch.column("confidence").to_numpy()).all()
+    for columns in (Columns(named=True), Columns(confidence="sure")):
+        assert f"no column {columns.confidence!r}" in fault(path, columns)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_log_probabilities_become_their_exp(tmp_path: Path, suffix: str) -> None:
+    rows: list[Record] = [{"question_id": "q", "answer": "x", "confidence": c} for c in (-0.5, 0.0, None)]
+    path = write(tmp_path / f"a.{suffix}", rows)
+    (found,) = grouped(path, Columns(positive_for="dis-gmm", logprob=True))
+    assert [confidence for _, confidence in found[2]] == [math.exp(-0.5), 1.0, None]
+    (found,) = grouped(path, Columns())
+    assert [confidence for _, confidence in found[2]] == [-0.5, 0.0, None]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(("value", "said"), [(0.5, "0 or below"), (-2000.0, "not the sum")])
+def test_what_is_no_log_probability_is_named(tmp_path: Path, suffix: str, value: float, said: str) -> None:
+    rows: list[Record] = [{"question_id": "q", "answer": "x", "confidence": c} for c in (-0.5, value)]
+    message = fault(write(tmp_path / f"a.{suffix}", rows), Columns(logprob=True))
+    place = {"jsonl": "line 2", "csv": "line 3", "parquet": "row 2"}[suffix]
+    assert f"{place}: confidence is {value:g}" in message
+    assert said in message
 
 
 def test_rows_are_numbered_over_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

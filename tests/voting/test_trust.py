@@ -84,11 +84,19 @@ def test_equal_confidences_leave_it_to_the_majority():
     assert distrivote.vote(list("abb"), [5.0] * 3, method="auto").answer == "b"
 
 
-@pytest.mark.parametrize("confidences", [None, [9.0, None, 1.0, 1.0]])
-def test_missing_confidences_leave_it_to_the_majority(confidences):
-    tally = distrivote.vote(["a", "b", "b", "b"], confidences, method="auto")
-    assert tally.answer == "b"
-    assert any("missing" in note for note in tally.notes)
+def test_without_confidences_the_majority_decides():
+    tally = distrivote.vote(["a", "b", "b", "b"], None, method="auto")
+    assert (tally.answer, tally.fallback, tally.weighing) == ("b", True, None)
+    assert tally.notes == ("No answer has a confidence, so majority voting decides, not auto.",)
+
+
+def test_votes_of_all_are_weighed_against_the_confidences_that_there_are():
+    few, many = (["a"] * 4 + ["b"] * n for n in (4, 40))
+    confidences = [9.0, 9.2, 9.1, 9.3, 3.0, 3.1, 2.9, 3.2]
+    assert distrivote.vote(few, confidences, "auto").answer == "a"
+    lacking = distrivote.vote(many, confidences + [None] * 36, "auto")
+    assert (lacking.answer, lacking.weighing.answer, lacking.n_unmeasured) == ("b", "a", 36)
+    assert lacking.probabilities["b"] > distrivote.vote(few, confidences, "auto").probabilities["b"]
 
 
 def test_far_surer_minority_is_believed_and_the_reason_is_said():

@@ -313,8 +313,6 @@ def test_an_election_has_the_probabilities_of_its_tallies():
         ([1.0, 2.0, -math.inf], r"\b2\b.*inf"),
         ([-1.0, 2.0, 3.0], r"\b0\b.*-1"),
         ([1.0, 0.0, 3.0], r"\b1\b.*\b0\b"),
-        ([1.0, 2.0, math.nan], r"\b2\b"),
-        ([1.0, None, 3.0], r"\b1\b"),
         ([1.0, "high", 3.0], r"\b1\b.*'high'"),
         ([1.0, 2.0, [3.0]], r"\b2\b"),
         ([1.0, 2.0, 3j], r"\b2\b"),
@@ -324,19 +322,6 @@ def test_an_election_has_the_probabilities_of_its_tallies():
 def test_bad_confidence_is_named_by_its_index(confidences, message, method):
     with pytest.raises(InputError, match=message):
         distrivote.vote(["a", "b", "a"], confidences, method=method)
-
-
-def test_missing_confidences_are_an_error_where_they_are_needed():
-    with pytest.raises(InputError, match="confidence"):
-        distrivote.vote(["a", "b"], method="wsc")
-    assert distrivote.vote(["a", None], [1.0, None], method="wsc").answer == "a"
-    assert distrivote.vote([None], method="wsc").answer is None
-
-
-@pytest.mark.parametrize("method", [*(name for name in METHODS if name not in ("sc", "auto")), "sc-gmm"])
-def test_every_method_but_majority_voting_needs_every_confidence(method):
-    with pytest.raises(InputError, match=f"confidence 1 is missing, which {method} needs"):
-        distrivote.vote(["a", "b", "a"], [1.0, None, 3.0], method=method)
 
 
 def test_bad_confidence_of_an_unanswered_trajectory_is_an_error_too():
@@ -408,7 +393,7 @@ def test_an_election_takes_lists_as_well_as_arrays():
         ([[0, -2]], [[1.0, 2.0]], [0, 1], "dimension"),
         (3, [1.0], [0, 1], "dimension"),
         (["a", "b"], [1.0, 2.0], [0, 2], "whole numbers"),
-        ([0, 1], ["high", "low"], [0, 2], "positive numbers"),
+        ([0, 1], ["high", "low"], [0, 2], "hand in numbers"),
     ],
 )
 def test_an_election_of_what_is_no_pools_is_an_input_error(classes, confidences, offsets, message):
@@ -430,7 +415,7 @@ def test_unknown_method_is_an_error_that_lists_the_nearest():
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(math.inf, "inf"), (-2.0, "-2"), (0.0, r"\b0\b"), (math.nan, "no confidence|NaN|nan")],
+    [(math.inf, "inf"), (-2.0, "-2"), (0.0, r"\b0\b")],
 )
 def test_bad_confidence_of_a_batch_is_named_by_pool_and_trajectory(value, message):
     classes, confidences = np.zeros((3, 4), dtype=int), np.ones((3, 4))

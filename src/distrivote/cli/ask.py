@@ -21,6 +21,7 @@ from distrivote.cli.options import (
     Guard,
     Json,
     MaxTokens,
+    Measured,
     Method,
     MinP,
     MinProbability,
@@ -68,6 +69,7 @@ def ask(
     api_key: ApiKey = None,
     budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
     method: Method = "dis-gmm",
+    signal: Measured = None,
     min_probability: MinProbability = 0.0,
     calibration: CalibrationFile = None,
     stop_when: StopWhen = None,
@@ -118,11 +120,13 @@ def ask(
     from distrivote.selfstepconf.deepconf import online_rule
     from distrivote.solve import check_budget
     from distrivote.stopping import stop_rule
+    from distrivote.store.signals import measure_of
     from distrivote.voting.abstaining import withheld
     from distrivote.voting.methods import parse_method
 
     check_budget(budget)
     pipeline = parse_method(method)
+    measure = None if signal is None else measure_of(signal)
     believed = calibration_of(calibration, min_probability)
     online = online_rule(deepconf)
     controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard)
@@ -136,7 +140,7 @@ def ask(
     rule = stop_rule(stop_when, pipeline.name)
     compared = equality(problem.same if same is None else same)
     asked = _solve(
-        *(problem, choice, budget, pipeline.name, online or controller, params, rule, compared),
+        *(problem, choice, budget, pipeline.name, measure, online or controller, params, rule, compared),
         calibration=believed,
         quiet=as_json,
     )
@@ -184,6 +188,7 @@ def _solve(
     choice: EngineChoice,
     budget: int,
     method: str,
+    measure: str | None,
     controller: SelfStepConf | DeepConfOnline | None,
     params: SamplingParams,
     rule: StopRule | None,
@@ -196,6 +201,7 @@ def _solve(
     from distrivote.cli.live import Sampling
     from distrivote.engines.opening import open_engine
     from distrivote.solve import sample, solution_of
+    from distrivote.voting.tallies import unmeasured_note
 
     console = open_console(sys.stderr)
     tell = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
@@ -220,6 +226,7 @@ def _solve(
                     *(engine, problem, budget, controller, params),
                     stop_when=rule,
                     same=pooled,
+                    measure=measure,
                     watch=display.watch,
                 )
             ) as samples:
@@ -243,14 +250,16 @@ def _solve(
     solution = solution_of(
         *(problem, trajectories, method, controller),
         same=pooled,
+        measure=measure,
         n_asked=budget,
         calibration=calibration,
     )
+    tally = solution.tally
     if not sys.stdout.isatty():
         # On a terminal the notes of the vote are shown with it.
         note(*pooled.remarks().notes)
-        if solution.tally.method != method:
-            note(solution.ballot.notes[-1])
+        if tally.n_unmeasured:
+            note(unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method))
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
 

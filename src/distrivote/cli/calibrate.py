@@ -11,10 +11,12 @@ from distrivote.cli.options import (
     AnswerColumn,
     By,
     ConfidenceColumn,
+    ConfidenceScale,
     Json,
     QuestionColumn,
     Same,
     TruthColumn,
+    columns_of,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ def calibrate(
     ],
     question_column: QuestionColumn = "question_id",
     answer_column: AnswerColumn = "answer",
-    confidence_column: ConfidenceColumn = "confidence",
+    confidence_column: ConfidenceColumn = None,
+    confidence_scale: ConfidenceScale = None,
     truth_column: TruthColumn = None,
     by: By = None,
     same: Same = None,
@@ -60,11 +63,14 @@ def calibrate(
     """
     from distrivote.evaluation.calibrating import calibrate as fit_to
     from distrivote.evaluation.loading import load_pool_sets
+    from distrivote.evaluation.scoring import EVALUATION
     from distrivote.store.calibrations import check_calibration_place, write_calibration
-    from distrivote.store.tables import Columns
 
     check_calibration_place(output, run)
-    columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
+    columns = columns_of(
+        *(question_column, answer_column, confidence_column, truth_column, by, confidence_scale),
+        positive_for=EVALUATION,
+    )
     loaded = load_pool_sets(run, columns=columns, reads=(), same=same)
     note(*loaded.notes)
     fitted = fit_to(loaded.pool_sets, ", ".join(each.name for each in loaded.pool_sets)[:1000], seed)

@@ -13,11 +13,13 @@ from distrivote.cli.options import (
     AnswerColumn,
     By,
     ConfidenceColumn,
+    ConfidenceScale,
     Json,
     QuestionColumn,
     Same,
     Signal,
     TruthColumn,
+    columns_of,
 )
 from distrivote.cli.progress_bar import ProgressBar
 from distrivote.errors import InputError
@@ -79,7 +81,8 @@ def evaluate(
     ] = None,
     question_column: QuestionColumn = "question_id",
     answer_column: AnswerColumn = "answer",
-    confidence_column: ConfidenceColumn = "confidence",
+    confidence_column: ConfidenceColumn = None,
+    confidence_scale: ConfidenceScale = None,
     truth_column: TruthColumn = None,
     by: By = None,
     signal: Signal = None,
@@ -112,13 +115,16 @@ def evaluate(
     if not run:
         raise InputError("name at least one run: distrivote evaluate RUN; --list has the experiments")
     from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
-    from distrivote.store.tables import Columns
+    from distrivote.evaluation.scoring import EVALUATION
 
     run = _with_folders_opened(run)
     names = list(EXPERIMENTS) if experiment and _ALL in experiment else experiment or ["main"]
     experiments_named(names)
     _check_outputs(output or (), figures, run)
-    columns = Columns(question_column, answer_column, confidence_column, by, truth_column)
+    columns = columns_of(
+        *(question_column, answer_column, confidence_column, truth_column, by, confidence_scale),
+        positive_for=EVALUATION,
+    )
     bar = ProgressBar()
     try:
         report = _evaluated(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.messages import note
-from distrivote.cli.options import Json, Same, Split
+from distrivote.cli.options import ConfidenceColumn, ConfidenceScale, Json, Same, Split, columns_of
 
 if TYPE_CHECKING:
     from distrivote.store.importing import Imported
@@ -51,9 +51,8 @@ def import_files(
         str, typer.Option(metavar="NAME", help="In a table: the question's id.")
     ] = "question_id",
     answer_column: Annotated[str, typer.Option(metavar="NAME", help="In a table: the answer.")] = "answer",
-    confidence_column: Annotated[
-        str, typer.Option(metavar="NAME", help="In a table: the confidence.")
-    ] = "confidence",
+    confidence_column: ConfidenceColumn = None,
+    confidence_scale: ConfidenceScale = None,
     truth_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="In a table: the right answer.")
     ] = None,
@@ -75,9 +74,11 @@ def import_files(
     from distrivote.store.importers.registry import sources
     from distrivote.store.importing import import_files as import_all
     from distrivote.store.run_rows import Keep
-    from distrivote.store.tables import Columns
 
-    columns = Columns(question_column, answer_column, confidence_column, truth=truth_column)
+    columns = columns_of(
+        *(question_column, answer_column, confidence_column, truth_column, None, confidence_scale),
+        positive_for="a run",
+    )
     files = sources(source, file_format)
     n_bytes = sum(path.stat().st_size for path, _ in files) or 1
     progress = Progress()

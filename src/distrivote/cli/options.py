@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from distrivote.engines.opening import EngineChoice
     from distrivote.selfstepconf import SelfStepConf
+    from distrivote.store.tables import Columns
     from distrivote.voting.probability import Calibration
 
 WITHHELD = 3
@@ -154,9 +155,34 @@ Signal = Annotated[
         show_default=False,
     ),
 ]
+Measured = Annotated[
+    str | None,
+    typer.Option(
+        "--signal",
+        metavar="NAME",
+        help="The measure to vote with, answer-step if not said: mean, tail, lowest-group, bottom-groups,"
+        " logprob, perplexity, entropy, self-certainty or length.",
+        show_default=False,
+    ),
+]
 QuestionColumn = Annotated[str, typer.Option(metavar="NAME", help="In a file: the question's id.")]
 AnswerColumn = Annotated[str, typer.Option(metavar="NAME", help="In a file: the answer.")]
-ConfidenceColumn = Annotated[str, typer.Option(metavar="NAME", help="In a file: the confidence.")]
+ConfidenceColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="In a file: the confidence, higher is surer; confidence if not said.",
+        show_default=False,
+    ),
+]
+ConfidenceScale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="logprob: the confidences are mean log-probabilities, and exp of them counts.",
+        show_default=False,
+    ),
+]
 TruthColumn = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="In a file: the right answer; ground_truth or correct if not said."),
@@ -175,6 +201,31 @@ Same = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def columns_of(
+    question: str,
+    answer: str,
+    confidence: str | None,
+    truth: str | None,
+    by: str | None,
+    scale: str | None,
+    positive_for: str | None,
+) -> Columns:
+    """Return what the options say about the columns of a file."""
+    from distrivote.store.tables import CONFIDENCE, Columns
+    from distrivote.voting.scales import is_logprob
+
+    return Columns(
+        question=question,
+        answer=answer,
+        confidence=confidence or CONFIDENCE,
+        by=by,
+        truth=truth,
+        named=confidence is not None,
+        positive_for=positive_for,
+        logprob=is_logprob(scale),
+    )
 
 
 def controller_of(

@@ -76,11 +76,14 @@ def show(
     _print_question(stored, question)
     if sample is None:
         from distrivote.cli.vote import explain_question
-        from distrivote.store.tables import Columns, open_table
+        from distrivote.store.tables import CONFIDENCE, Columns, open_table
         from distrivote.voting.methods import parse_method
 
         pipeline = parse_method(method)
-        columns = Columns() if pipeline.reads_confidence else Columns(confidence=None)
+        columns = Columns(
+            confidence=CONFIDENCE if pipeline.reads_confidence else None,
+            positive_for=pipeline.name if pipeline.needs_positive else None,
+        )
         with open_table(run, columns, same) as table:
             explain_question(table, (pipeline.name,), False, question)
         _print_classes(stored, question)

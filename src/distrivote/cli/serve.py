@@ -13,6 +13,7 @@ from distrivote.cli.options import (
     CalibrationFile,
     EngineName,
     MaxTokens,
+    Measured,
     Method,
     Model,
     Option,
@@ -68,6 +69,7 @@ def serve(
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
     ] = 16,
     method: Method = "dis-gmm",
+    signal: Measured = None,
     ssc: Ssc = True,
     min_probability: Annotated[
         float,
@@ -109,15 +111,24 @@ def serve(
         if find_spec(package) is None:
             raise MissingPackageError(package, "server", "distrivote serve")
     from distrivote.server.settings import check_host
+    from distrivote.store.signals import measure_of
     from distrivote.voting.methods import parse_method
 
     api_key = api_key or None  # a variable that is set to nothing
     check_host(host, api_key)
     pipeline = parse_method(method).name
+    measure = None if signal is None else measure_of(signal)
     choice = engine_of(engine, model, base_url, upstream_key, option, slots, threads, parallel)
     believed = calibration_of(calibration, min_probability)
     settings = _settings(choice, api_key, budget, max_budget, max_concurrency, max_tokens, template, run)
-    settings = replace(settings, same=same, ssc=ssc, min_probability=min_probability, calibration=believed)
+    settings = replace(
+        settings,
+        same=same,
+        measure=measure,
+        ssc=ssc,
+        min_probability=min_probability,
+        calibration=believed,
+    )
     _serve(choice, pipeline, settings, host, port)
 
 

@@ -11,7 +11,16 @@ import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note
-from distrivote.cli.options import WITHHELD, CalibrationFile, MinProbability, Same, Signal, calibration_of
+from distrivote.cli.options import (
+    WITHHELD,
+    CalibrationFile,
+    ConfidenceScale,
+    MinProbability,
+    Same,
+    Signal,
+    calibration_of,
+    columns_of,
+)
 from distrivote.cli.progress import Progress
 from distrivote.errors import InputError
 
@@ -48,8 +57,14 @@ def vote(
         str, typer.Option(metavar="NAME", help="Column of the answer; blank means none.")
     ] = "answer",
     confidence_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Column of the confidence: positive, higher is surer.")
-    ] = "confidence",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the confidence, higher is surer; confidence if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    confidence_scale: ConfidenceScale = None,
     truth_column: Annotated[
         str | None,
         typer.Option(
@@ -86,7 +101,7 @@ def vote(
     """Vote on every question of a file of sampled answers.
 
     A row is a trajectory: question_id, answer, confidence, and where known ground_truth or correct.
-    Majority voting is always shown beside.
+    Majority voting is always shown beside; answers without a confidence count there, and nowhere else.
 
     Keep the rows of a question together: then the file is streamed, and memory holds no more than a
     few batches and the largest question, however long the file. A file in another order gives the
@@ -105,7 +120,7 @@ def vote(
     tab-separated fields. Exit code 3 says that --min-probability withheld an answer.
     """
     from distrivote.store.results import Bar
-    from distrivote.store.tables import Columns, open_table
+    from distrivote.store.tables import open_table
     from distrivote.store.writing import check_output
     from distrivote.voting.methods import parse_method
 
@@ -116,14 +131,12 @@ def vote(
         check_output(output, file)
     bar = Bar(calibration_of(calibration, min_probability), min_probability)
     confident = signal is not None or any(pipeline.reads_confidence for pipeline in pipelines.values())
-    columns = Columns(
-        question=question_column,
-        answer=answer_column,
-        confidence=confidence_column if confident else None,
-        by=by,
-        truth=truth_column,
-        without_confidence=", or vote by --method sc, which needs none" if signal is None else "",
+    columns = columns_of(
+        *(question_column, answer_column, confidence_column, truth_column, by, confidence_scale),
+        positive_for=next((name for name, each in pipelines.items() if each.needs_positive), None),
     )
+    if not confident:
+        columns = replace(columns, confidence=None)
     chosen = _chosen(file, columns, signal, same)
     methods = tuple(pipelines)
     with open_table(file, chosen.columns, same) as table:
@@ -175,16 +188,20 @@ def _vote_on_all(
     from distrivote.report.printouts import notes_of, print_summary
     from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.store.result_tables import long_table
-    from distrivote.store.results import Totals, hold_elections
+    from distrivote.store.results import NotPositive, Totals, hold_elections, scale_of_rows
     from distrivote.store.writing import writing
+    from distrivote.voting.scales import NOTES, Scale
 
-    def vote_once(printout: Printout, held: bool) -> Totals:
+    held, scale = False, Scale.POSITIVE
+
+    def vote_once(printout: Printout) -> Totals:
         totals, progress = Totals(methods, bar), Progress()
         group = hold_questions if held else stream_questions
         with ExitStack() as stack:
             stack.callback(progress.clear)
             writer = stack.enter_context(writing(output)) if output is not None else None
-            for results in hold_elections(chosen.questions(table, group), methods, bar, table.same):
+            elections = hold_elections(chosen.questions(table, group), methods, bar, table.same, scale)
+            for results in elections:
                 totals.add(results)
                 printout.add(results)
                 if writer is not None:
@@ -192,19 +209,22 @@ def _vote_on_all(
                 progress.show(table.done, totals.n_trajectories)
         return totals
 
-    for held in (False, True):
+    while True:
         with closing(_printout(table, as_json)) as printout:
             try:
-                totals = vote_once(printout, held)
+                totals = vote_once(printout)
             except QuestionCameBack:
-                continue
-            printout.finish(totals)
-        break
+                held = True
+            except NotPositive:  # one scale for the whole file, so all of it has its say first
+                scale = scale_of_rows(table.batches())
+            else:
+                printout.finish(totals)
+                break
     if not as_json and not sys.stdout.isatty():
         print_summary(open_console(sys.stderr), totals)
     if held:
         note(_unsorted(table, totals.n_trajectories))
-    note(*notes_of(totals))
+    note(*notes_of(totals, table.lacks), *([] if scale is Scale.POSITIVE else [NOTES[scale]]))
     return sum(totals.n_withheld.get(name, 0) for name in methods)
 
 
@@ -226,19 +246,29 @@ def explain_question(
     from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.store.results import Bar, Totals, hold_elections
     from distrivote.voting.abstaining import withheld
-    from distrivote.voting.vote import vote as vote_on
+    from distrivote.voting.methods import parse_method
+    from distrivote.voting.scales import Seen
+    from distrivote.voting.vote import tally_on
 
     bar, chosen = bar or Bar(), chosen or Chosen(table.columns)
+    seen = Seen()
+
+    def questions(group: Callable[..., Iterator[Questions]]) -> Iterator[Questions]:
+        for some in chosen.questions(table, group):
+            seen.add(some.classes, some.confidences)
+            yield some
+
     try:
-        one = find_question(chosen.questions(table, stream_questions), wanted)
+        one = find_question(questions(stream_questions), wanted)
     except QuestionCameBack:
-        one = find_question(chosen.questions(table, hold_questions), wanted)
+        one = find_question(questions(hold_questions), wanted)
         note(_unsorted(table))
-    ballot = ballot_of(one)
-    tallies = [vote_on(ballot, method=name, calibration=bar.calibration) for name in methods]
+    lacking = () if table.lacks is None else (f"There is no column {table.lacks!r} of confidences.",)
+    ballot, scale = ballot_of(one, lacking), seen.scale
+    tallies = [tally_on(ballot, parse_method(name), bar.calibration, scale) for name in methods]
     reasons = [withheld(tally, bar.min_probability) for tally in tallies]
     n_withheld = sum(reason is not None for reason in reasons)
-    (results,) = hold_elections([one], methods, bar, table.same)
+    (results,) = hold_elections([one], methods, bar, table.same, scale)
     if as_json:
         totals = Totals(methods, bar)
         totals.add(results)

@@ -20,6 +20,8 @@ from distrivote.confidence.tokens import (
     token_whole,
 )
 from distrivote.confidence.trajectories import (
+    DEFAULT_MEASURE,
+    LENGTH,
     MEASURES,
     Measure,
     TrajectoryConfidence,
@@ -28,6 +30,8 @@ from distrivote.confidence.trajectories import (
 
 __all__ = [
     "DEFAULT_K",
+    "DEFAULT_MEASURE",
+    "LENGTH",
     "MEASURES",
     "Measure",
     "TokenValues",

@@ -10,6 +10,7 @@
     perplexity       the same: 1 / perplexity, so that higher means surer
     entropy          exp(-mean entropy)
     self-certainty   mean self-certainty
+    length           1,000 / the number of tokens: shorter is surer. It needs no log-probabilities
 
 tail, lowest-group and bottom-groups are DeepConf's; a trajectory shorter than a group is one group, and
 another length is written `tail:512`. Tokens without a value are left out before anything else, so that
@@ -47,6 +48,8 @@ from distrivote.confidence.tokens import (
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.trajectory import Floats, Trajectory
 
+DEFAULT_MEASURE = "answer-step"
+LENGTH = "length"
 N_GROUP_TOKENS = 2048
 BOTTOM_SHARE = 0.1
 NOTED_LOSS = 0.01
@@ -152,7 +155,7 @@ def measure_named(name: str) -> Measure:
         return Measure(name, _confidence, partial(_GROUPED[kind], n_tokens=n_tokens))
     if name in _PLAIN:
         return _PLAIN[name]
-    raise UnknownNameError("measure", name, MEASURES)
+    raise UnknownNameError("measure", name, (*MEASURES, LENGTH))
 
 
 def _confidence(trajectory: Trajectory, k: int) -> TokenValues:
@@ -169,6 +172,14 @@ def _self_certainty(trajectory: Trajectory, k: int) -> TokenValues:
 
 def _logprob(trajectory: Trajectory, _k: int) -> TokenValues:
     return token_logprob(trajectory.logprobs)
+
+
+def _lengths(trajectory: Trajectory, _k: int) -> TokenValues:
+    return token_whole(np.ones(trajectory.n_tokens))
+
+
+def _shortness(values: Floats) -> float:
+    return 1000 / len(values)
 
 
 def _mean(values: Floats) -> float:
@@ -251,6 +262,7 @@ _PLAIN: dict[str, Measure] = {
     "mean": Measure("mean", _confidence, _mean),
     "logprob": Measure("logprob", _logprob, _mean_probability, uses_top_k=False),
     "perplexity": Measure("perplexity", _logprob, _mean_probability, uses_top_k=False),
+    LENGTH: Measure(LENGTH, _lengths, _shortness, uses_top_k=False),
     "entropy": Measure("entropy", _entropy, _certainty_of_entropies, whole=attrgetter("entropies")),
     "self-certainty": Measure(
         "self-certainty", _self_certainty, _positive_mean, whole=attrgetter("self_certainties")
@@ -258,4 +270,4 @@ _PLAIN: dict[str, Measure] = {
 }
 
 MEASURES = ("answer-step", "mean", *_GROUPED, "logprob", "perplexity", "entropy", "self-certainty")
-"""Every name that `measure_named` knows."""
+"""Every measure of log-probabilities that `measure_named` knows."""

@@ -36,6 +36,11 @@ class Drawn(NamedTuple):
     def answered(self) -> Flags:
         return self.electorate.pools.answered
 
+    @property
+    def measured(self) -> Drawn:
+        """The same without the answers that have no confidence."""
+        return self._replace(electorate=self.electorate.measured)
+
     def positive(self, filter: Filter) -> Flags:
         """Return the likely right side of a filter's split."""
         lowest = self.electorate.splits(filter).lowest_positive
@@ -51,7 +56,7 @@ def drawn(classes: Ints, confidence: Floats, correct: Flags, right: Flags) -> Dr
 
     Args:
         classes: (n_pools, n_columns) -1 for no answer.
-        confidence: The same shape; ignored where there is no answer.
+        confidence: The same shape, NaN where there is none; ignored where there is no answer.
         correct: The same shape, per trajectory.
         right: The same shape: whether the class of each trajectory is right.
     """
@@ -117,7 +122,7 @@ class Stages:
         return repr(self.pipeline.filter)
 
     def of(self, draws: Drawn) -> Floats:
-        filter = self.pipeline.filter
+        draws, filter = draws.measured, self.pipeline.filter
         second = draws.answered if filter is None else draws.positive(filter)
         third = self.pipeline.decide(draws.electorate).kept
         stages = (draws.answered, second, third)
@@ -140,6 +145,7 @@ class PositiveSide:
         return repr(self.filter)
 
     def of(self, draws: Drawn) -> Floats:
+        draws = draws.measured
         positive = draws.positive(self.filter)
         return np.stack(
             [

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.remarks import Remarks
+from distrivote.confidence import DEFAULT_MEASURE, LENGTH
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
@@ -29,7 +30,6 @@ from distrivote.store.runs import Run
 from distrivote.store.schema import MEASURES
 from distrivote.store.signals import (
     AUTO,
-    LENGTH,
     LENGTH_COLUMN,
     mixed_questions,
     weight_words,
@@ -39,7 +39,6 @@ from distrivote.store.table_classes import questions_of
 from distrivote.store.tables import Columns, is_run, open_table
 from distrivote.store.truth import Judge
 
-DEFAULT_MEASURE = "answer-step"
 READS = ("measures", "lengths", "traces", "top-mass")
 """What an experiment may need beyond answers and confidences."""
 

@@ -6,12 +6,11 @@ import dataclasses
 
 import numpy as np
 
+from distrivote.confidence import LENGTH
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Floats, Pool, PoolSet
 from distrivote.evaluation.scoring import confidence_of
-from distrivote.voting.signals import combine
-
-LENGTH = "length"
+from distrivote.voting.signals import combine, fullest
 
 
 def by_length(source: PoolSet) -> PoolSet:
@@ -22,7 +21,7 @@ def by_length(source: PoolSet) -> PoolSet:
 def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
     """Return the set with a mix of its measures for a confidence, and the weight of each.
 
-    A measure takes part if every answer has it.
+    Those take part that the fewest answers lack.
     """
     pools = source.pools
     names = dict.fromkeys(name for pool in pools for name in pool.measures)
@@ -30,11 +29,10 @@ def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
     if all(pool.n_tokens is not None for pool in pools):
         signals[LENGTH] = np.concatenate([_shortness(source.name, pool) for pool in pools])
     classes = np.concatenate([pool.classes for pool in pools])
-    whole = {name: values for name, values in signals.items() if np.isfinite(values[classes >= 0]).all()}
-    if not whole:
-        raise InputError(f"{source.name} has no measure that every answer has: name one with --signal")
+    if not signals:
+        raise InputError(f"{source.name} has no measure of confidence: name a column with --signal")
     offsets = np.cumsum([0, *(pool.n_trajectories for pool in pools)])
-    combined = combine(whole, classes, offsets)
+    combined = combine(fullest(signals, classes), classes, offsets)
     return _with(source, np.split(combined.confidences, offsets[1:-1])), combined.weights
 
 

@@ -20,7 +20,7 @@ from distrivote.evaluation.drawn import Drawn, Measure, drawn
 from distrivote.evaluation.draws import check_budget, draw
 from distrivote.evaluation.estimates import Sample
 from distrivote.evaluation.pools import Floats, Pool, PoolSet
-from distrivote.voting.ballot import check_confidences
+from distrivote.voting.scales import check_confidences
 
 BATCH = 2**17
 """Trajectories in one batch, as in voting: smaller ones pay for calls, larger ones for memory."""
@@ -28,6 +28,8 @@ BATCH = 2**17
 _TOGETHER = 48
 """Measures that share what was found out about a batch; then it is forgotten, to bound memory."""
 
+EVALUATION = "an evaluation"
+"""What needs positive confidences: all methods are compared, and some weigh by them."""
 
 _WORTH_WORKERS = 4e7
 """Trajectories times measures; less is done before workers have started."""
@@ -63,8 +65,6 @@ class _Batch(NamedTuple):
     asks: tuple[Ask, ...]
     n_repeats: int
     seed: int
-    confident: bool
-    """Whether the set has confidences at all: else only measures that need none are asked for."""
 
 
 def score(
@@ -89,12 +89,11 @@ def score(
             key = (ask.source, ask.budget, ask.confidence, repeats, ask.n_questions)
             groups.setdefault(key, []).append(ask)
     batches = []
-    for (source, budget, confidence, repeats, n_questions), some in groups.items():
+    for (source, budget, _, repeats, n_questions), some in groups.items():
         check_budget((sets[source],), budget)
-        confident = has_confidence(sets[source], confidence)
         some.sort(key=lambda ask: ask.measure.group)
         for pools in _cut(_spread(sets[source].pools, n_questions), budget * repeats):
-            batches.append(_Batch(pools, tuple(some), repeats, seed, confident))
+            batches.append(_Batch(pools, tuple(some), repeats, seed))
     found: dict[Ask, list[Floats]] = {ask: [] for some in groups.values() for ask in some}
     work = sum(_work(batch) for batch in batches)
     done = 0.0
@@ -153,14 +152,7 @@ def _measured(batches: Sequence[_Batch], n_workers: int) -> Iterator[list[Floats
 def measure_batch(batch: _Batch) -> list[Floats]:
     """Return (n_values, n_questions, n_repeats) for each ask."""
     first = batch.asks[0]
-    draws = draw_pools(
-        batch.pools,
-        first.budget,
-        batch.n_repeats,
-        batch.seed,
-        confidence=first.confidence,
-        confident=batch.confident,
-    )
+    draws = draw_pools(batch.pools, first.budget, batch.n_repeats, batch.seed, confidence=first.confidence)
     arrays = []
     for index, ask in enumerate(batch.asks):
         if index % _TOGETHER == 0:
@@ -177,20 +169,14 @@ def draw_pools(
     seed: int,
     *,
     confidence: str | None = None,
-    confident: bool = True,
 ) -> Drawn:
-    """Return the draws of some questions, one after the other; without confidences all are 1."""
+    """Return the draws of some questions, one after the other."""
     columns = []
     for pool in pools:
         which = draw(pool.question, pool.n_trajectories, budget, n_repeats, seed)
         classes, values = pool.classes, confidence_of(pool, confidence)
         right = pool.right_classes[np.maximum(classes, 0)] if (classes >= 0).any() else classes >= 0
-        if confident:
-            check_confidences(values, f"confidence {{}} of question {pool.question}".format)
-            # An answer without a confidence can't take part, in no method, so that all see the same.
-            classes = np.where(np.isnan(values), -1, classes)
-        else:
-            values = np.ones(len(classes))
+        check_confidences(values, f"confidence {{}} of question {pool.question}".format, EVALUATION)
         columns.append((classes[which], values[which], pool.correct[which], right[which]))
     return drawn(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from distrivote.evaluation.drawn import Drawn, drawn
 from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
-from distrivote.evaluation.scoring import BATCH, draw_pools, has_confidence
-from distrivote.voting.kernels.evidence import Evidence, evidence_of
+from distrivote.evaluation.scoring import BATCH, draw_pools
+from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import EVEN
 from distrivote.voting.probability import Calibration, features
@@ -111,18 +111,17 @@ def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> 
 
 def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[Drawn]:
     """Yield the draws of all questions, as much at a time as memory should hold."""
-    confident = has_confidence(source)
     longest = max(pool.n_trajectories for pool in source.pools)
     at_once = max(1, BATCH // (longest if budget is None else budget * n_repeats))
     for start in range(0, len(source.pools), at_once):
         some = source.pools[start : start + at_once]
         if budget is None:
-            yield _whole(some, longest, confident)
+            yield _whole(some, longest)
         else:
-            yield draw_pools(some, budget, n_repeats, seed, confident=confident)
+            yield draw_pools(some, budget, n_repeats, seed)
 
 
-def _whole(pools: Sequence[Pool], longest: int, confident: bool) -> Drawn:
+def _whole(pools: Sequence[Pool], longest: int) -> Drawn:
     """Return whole pools in their own order, filled up with trajectories that have no answer."""
     classes = np.full((len(pools), longest), -1)
     confidence = np.ones((len(pools), longest))
@@ -131,9 +130,7 @@ def _whole(pools: Sequence[Pool], longest: int, confident: bool) -> Drawn:
         n = pool.n_trajectories
         given = pool.classes >= 0
         classes[row, :n] = pool.classes
-        if confident:
-            confidence[row, :n] = pool.confidence
-            classes[row, :n][np.isnan(pool.confidence)] = -1
+        confidence[row, :n] = pool.confidence
         correct[row, :n] = pool.correct
         right[row, :n][given] = pool.right_classes[pool.classes[given]]
     return drawn(classes, confidence, correct, right)
@@ -142,7 +139,7 @@ def _whole(pools: Sequence[Pool], longest: int, confident: bool) -> Drawn:
 def _part(draws: Drawn) -> _Part:
     electorate = draws.electorate
     pools = electorate.pools
-    evidence = evidence_of(pools)
+    evidence = electorate.evidence
     n_answered = np.count_nonzero(pools.answered, axis=1)
     each = np.arange(len(n_answered))
     rows, probabilities = features(evidence, Trust()), Calibration().of(evidence, Trust())

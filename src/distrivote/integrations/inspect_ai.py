@@ -177,6 +177,8 @@ def _reduced(scores: Sequence[Score], voted: Voted) -> Score:
             "n_cast": tally.n_cast,
             "n_kept": tally.n_kept,
             "n_unanswered": tally.n_unanswered,
+            "n_unmeasured": tally.n_unmeasured,
+            "fallback": tally.fallback,
             "notes": list(tally.notes),
         },
     )

@@ -85,7 +85,7 @@ class DistrivoteFilter(Filter):
 
     def apply(self, resps: Iterable[Iterable[Any]], docs: list[dict[str, Any]]) -> list[list[str]]:  # noqa: ARG002
         """Return a list of one answer for each document's list of replies."""
-        elected, n_fallen_back = [], 0
+        elected, n_fallen_back, n_unmeasured = [], 0, 0
         for place, replies in enumerate(resps):
             read = [_reply(reply, f"document {place}, reply {i}") for i, reply in enumerate(replies)]
             tally, _ = vote_on(
@@ -94,13 +94,16 @@ class DistrivoteFilter(Filter):
                 self._method,
                 same=self._same,
             )
-            n_fallen_back += tally.method != self._method.name
+            n_fallen_back += tally.fallback
+            n_unmeasured += tally.n_unmeasured
             elected.append([NO_ANSWER if tally.answer is None else str(tally.answer)])
         if n_fallen_back:
             _log.warning(
-                "%d of %d documents have replies without confidences: majority voting decided there, not %s",
+                "%d of %d documents have no reply with a confidence: majority voting decided there, not %s",
                 *(n_fallen_back, len(elected), self._method.name),
             )
+        elif n_unmeasured:
+            _log.warning("%d replies have no confidence: they count in the majority only", n_unmeasured)
         return elected
 
     def _answer(self, text: str) -> str | None:

@@ -43,8 +43,9 @@ def explanation(
     parts: list[RenderableType] = [indented(title, width, "dim")] if title else []
     parts.append(Text())
     parts += _answer(tally, width, right, truth, colours)
-    if len(tally.confidences) and not np.isnan(tally.confidences).any():
-        lines = histogram(tally.confidences, tally.first_split, tally.n_unanswered, width, colours)
+    measured = tally.confidences[~np.isnan(tally.confidences)]
+    if len(measured):
+        lines = histogram(measured, tally.first_split, tally.n_unanswered, width, colours)
         for line in lines:
             line.truncate(width)
         parts += [Text(), *lines]
@@ -76,7 +77,9 @@ def _answer(
             line.append(f", it is {shortened(truth, 40)}")
     line.truncate(width, overflow="ellipsis")
     beside = ""
-    if tally.method != "sc":
+    if tally.fallback:
+        beside = " · majority voting, for want of confidences"
+    elif tally.method != "sc":
         too = "too" if tally.majority == tally.answer else "instead"
         beside = f" · majority voting says {shortened(str(tally.majority), 40)} {too}"
     return [line, indented(f"{tally.share:.0%} of the score{beside}", width)]
@@ -84,7 +87,6 @@ def _answer(
 
 def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[Text]:
     """Return the answers: all, kept by the split, after the rejection, and their part of the score."""
-    total = sum(tally.scores.values()) or 1.0
     ranked = sorted(tally.votes, key=lambda a: (a != tally.answer, -tally.scores[a], -tally.votes[a]))
     shown = ranked[:_MOST_ANSWERS]
     if tally.rejected is not None and tally.rejected not in shown:
@@ -95,7 +97,7 @@ def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[T
         style = colours.rejected if answer == tally.rejected else ""
         return Text(shortened(str(answer)), style="bold" if answer == tally.answer else style)
 
-    shares = {a: tally.scores[a] / total for a in shown}
+    shares = {a: tally.share_of(a) for a in shown}
     columns = [
         Column("answer", [name(a) for a in shown], most=32, least=6),
         Column("all", [Text(f"{tally.votes[a]:,}") for a in shown], right=True),
@@ -126,8 +128,10 @@ def _kept_by_split(ballot: Ballot, tally: Tally) -> dict[Answer, int]:
     """Count the votes above the first cut, before anything was rejected."""
     if tally.rejected is None or tally.first_split is None or not tally.first_split.n_negative:
         return tally.kept_votes if tally.rejected is None else tally.votes
-    above = (ballot.confidences > tally.first_split.cut) & (ballot.classes >= 0)
-    counts = np.bincount(ballot.classes[above], minlength=len(ballot.labels)).tolist()
+    given = ballot.classes[ballot.classes >= 0]
+    counts = np.bincount(
+        given[tally.confidences > tally.first_split.cut], minlength=len(ballot.labels)
+    ).tolist()
     return dict(zip(ballot.labels, counts, strict=True))
 
 

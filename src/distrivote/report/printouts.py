@@ -21,7 +21,7 @@ from distrivote.store.result_tables import json_lines, long_table, tab_header, t
 from distrivote.store.results import MAJORITY, Results, Totals, Verdict
 from distrivote.voting.abstaining import withheld
 from distrivote.voting.ballot import Split, Tally, Weighing
-from distrivote.voting.tallies import MIN_POOL
+from distrivote.voting.tallies import MIN_POOL, in_majority_only
 
 MOST_ROWS = 40
 
@@ -157,7 +157,10 @@ def print_summary(console: Console, totals: Totals) -> None:
         if a.n_known
     ]
     console.print(
-        summary(scores, totals.n_questions, totals.n_trajectories, totals.n_unanswered, console.width)
+        summary(
+            *(scores, totals.n_questions, totals.n_trajectories, totals.n_unanswered, totals.n_unmeasured),
+            console.width,
+        )
     )
 
 
@@ -165,9 +168,12 @@ def _shown_name(method: str) -> str:
     return "majority" if method == MAJORITY else method
 
 
-def notes_of(totals: Totals) -> list[str]:
-    """Return what a careful reader should know about the pools, a line each."""
-    notes = []
+def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
+    """Return what a careful reader should know about the pools, a line each.
+
+    `lacks` is the column of the confidence, if the file has none of that name.
+    """
+    notes = unmeasured_notes(totals, lacks)
     of = f"of {count(totals.n_questions, 'question')}"
     if totals.n_small:
         have = "has" if totals.n_small == 1 else "have"
@@ -200,6 +206,25 @@ def notes_of(totals: Totals) -> list[str]:
     return notes
 
 
+def unmeasured_notes(totals: Totals, lacks: str | None = None) -> list[str]:
+    """Return what became of answers without a confidence, a line each."""
+    n_answers = totals.n_trajectories - totals.n_unanswered
+    if totals.n_unmeasured and totals.n_unmeasured == n_answers:
+        methods = [name for name in totals.methods if name != MAJORITY]
+        why = "" if lacks is None else f": there is no column {lacks!r} (--confidence-column names another)"
+        return [f"no answer has a confidence, so majority voting decides, not {' or '.join(methods)}{why}"]
+    notes = []
+    if totals.n_unmeasured:
+        notes.append(in_majority_only(totals.n_unmeasured, n_answers))
+    if totals.n_fallbacks:
+        have = "has" if totals.n_fallbacks == 1 else "have"
+        notes.append(
+            f"{totals.n_fallbacks:,} of {count(totals.n_questions, 'question')} {have} no confidence at all:"
+            " majority voting decides there"
+        )
+    return notes
+
+
 def totals_json(totals: Totals) -> dict[str, Any]:
     """Return the summary as JSON has it."""
     accuracy = {
@@ -216,6 +241,8 @@ def totals_json(totals: Totals) -> dict[str, Any]:
         "n_questions": totals.n_questions,
         "n_trajectories": totals.n_trajectories,
         "n_unanswered": totals.n_unanswered,
+        "n_unmeasured": totals.n_unmeasured,
+        "n_fallbacks": totals.n_fallbacks,
         "n_small_pools": totals.n_small,
         "n_one_hump": totals.n_one_hump,
         "n_uncalibrated": totals.n_uncalibrated,
@@ -242,6 +269,8 @@ def tally_json(tally: Tally, words: str, min_probability: float = 0.0) -> dict[s
         "votes": {str(answer): n for answer, n in tally.votes.items()},
         "kept_votes": {str(answer): n for answer, n in tally.kept_votes.items()},
         "n_unanswered": tally.n_unanswered,
+        "n_unmeasured": tally.n_unmeasured,
+        "fallback": tally.fallback,
         "rejected": tally.rejected,
         "first_split": _split_json(tally.first_split),
         "split": _split_json(tally.split),

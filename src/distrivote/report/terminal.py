@@ -114,7 +114,12 @@ def _details(choices: Sequence[Choice], colours: Palette) -> list[Column]:
 
 
 def summary(
-    scores: Sequence[Score], n_questions: int, n_trajectories: int, n_unanswered: int, width: int
+    scores: Sequence[Score],
+    n_questions: int,
+    n_trajectories: int,
+    n_unanswered: int,
+    n_unmeasured: int,
+    width: int,
 ) -> Group:
     """Return the accuracy of each method where the truth is known, and the counts."""
     names = max((len(score.name) for score in scores), default=0)
@@ -128,7 +133,10 @@ def summary(
         lines.append(indented(line + interval if fits else line, width))
     counts = f"{count(n_questions, 'question')} · {count(n_trajectories, 'trajectory')}"
     counts += f" · {n_unanswered:,} without an answer" if n_unanswered else ""
-    return Group(*lines, indented(counts, width))
+    lines.append(indented(counts, width))
+    if n_unmeasured:
+        lines.append(indented(f"{count(n_unmeasured, 'answer')} without a confidence", width))
+    return Group(*lines)
 
 
 def _text(text: str) -> Text:

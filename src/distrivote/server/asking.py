@@ -165,6 +165,7 @@ class _Sampling:
             *(self._engine, question.problem, question.budget, question.controller, question.params),
             stop_when=question.stop_when,
             same=self._same,
+            measure=question.measure,
             watch=self._watch,
         )
         async with aclosing(samples):
@@ -203,6 +204,7 @@ class _Sampling:
         solution = solution_of(
             *(question.problem, self._trajectories, question.pipeline, question.controller),
             same=self._same,
+            measure=question.measure,
             n_asked=question.budget,
             calibration=question.calibration,
         )

@@ -27,7 +27,7 @@ from distrivote.server.streaming import EventStream, event
 from distrivote.solve import ballot_for
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
-from distrivote.voting.vote import usable_method, vote
+from distrivote.voting.vote import vote
 
 _BETWEEN_TALLIES = 0.25
 """Seconds."""
@@ -96,7 +96,7 @@ class _Pool:
     def add(self, trajectory: Trajectory) -> dict[str, Any]:
         """Measure a trajectory, and return it as the page shows it."""
         question = self._question
-        ballot = ballot_for(question.problem, [trajectory], question.controller)
+        ballot = ballot_for(question.problem, [trajectory], question.controller, measure=question.measure)
         answer = str(ballot.labels[0]) if ballot.labels else None
         confidence = float(ballot.confidences[0])
         self._indices.append(trajectory.index)
@@ -110,8 +110,7 @@ class _Pool:
         answers = classify([self._answers[at] for at in order], self._question.same).answers
         ballot = Ballot.of(answers, [self._confidences[at] for at in order])
         question = self._question
-        method = usable_method(ballot, question.pipeline)
-        tally = vote(ballot, method=method, calibration=question.calibration)
+        tally = vote(ballot, method=question.pipeline, calibration=question.calibration)
         return vote_json(tally, ballot, [self._indices[at] for at in order])
 
 

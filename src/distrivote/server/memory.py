@@ -14,8 +14,8 @@ from threading import Lock
 import numpy as np
 
 from distrivote.voting.ballot import Ballot
-from distrivote.voting.kernels.evidence import evidence_of
 from distrivote.voting.kernels.pools import FloatArray, make_pools
+from distrivote.voting.pipeline import Electorate
 from distrivote.voting.trust import Trust, learned, likelihoods
 
 MOST_QUESTIONS = 256
@@ -46,8 +46,8 @@ class Memory:
             return self._trusts.get(name, Trust())
 
     def learn(self, name: str, ballot: Ballot) -> None:
-        """Take in the confidences of one question; one that lacks some tells nothing."""
-        if not len(ballot.classes) or np.isnan(ballot.confidences[ballot.classes >= 0]).any():
+        """Take in the confidences of one question."""
+        if not len(ballot.classes):
             return
         with self._lock:
             self._waiting.append((name, ballot))
@@ -72,4 +72,4 @@ class Memory:
 
 def _told(ballot: Ballot) -> FloatArray:
     pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
-    return likelihoods(evidence_of(pools))
+    return likelihoods(Electorate(pools).evidence)

@@ -67,6 +67,9 @@ class Question:
     memory: Memory | None = field(default=None, compare=False)
     """Where what the confidences of this question tell is kept."""
 
+    measure: str | None = None
+    """What a confidence is; None: as `solve` has it."""
+
     @property
     def ssc(self) -> SelfStepConf | None:
         """SelfStepConf, if that is what steers."""
@@ -146,6 +149,7 @@ def question_of(
         min_probability=_least(fields.min_probability, house.settings),
         calibration=house.settings.calibration,
         memory=house.memory,
+        measure=house.settings.measure,
     )
 
 
@@ -168,6 +172,7 @@ def question_of_page(body: AskRequest, house: House) -> Question:
         min_probability=_least(body.min_probability, house.settings),
         calibration=house.settings.calibration,
         memory=house.memory,
+        measure=house.settings.measure,
     )
 
 

@@ -5,7 +5,7 @@ The run is opened anew for each request, so one that is still growing shows what
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,22 @@ import pyarrow.compute as pc
 from starlette.exceptions import HTTPException
 
 from distrivote.errors import InputError
+from distrivote.report.printouts import unmeasured_notes
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.server.errors import number
 from distrivote.server.shapes import steps_json, vote_json
 from distrivote.store.manifest import Manifest
 from distrivote.store.questions import stream_questions
-from distrivote.store.results import Results, hold_elections
+from distrivote.store.results import Results, Totals, hold_elections, scale_of_rows
 from distrivote.store.run_rows import Row, trajectory_of
 from distrivote.store.run_sources import check_ks
 from distrivote.store.runs import Run, known_tokens
-from distrivote.store.table_run import unmeasured_note
 from distrivote.store.tables import Columns, open_table
 from distrivote.trajectory import Insertion, Interventions
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.methods import parse_method
 from distrivote.voting.probability import Calibration
+from distrivote.voting.scales import Scale
 from distrivote.voting.vote import vote
 
 _SHOWN = 300
@@ -80,10 +81,14 @@ def questions_json(path: Path, method: str) -> dict[str, Any]:
     notes: list[str] = []
     if facts:
         columns = Columns() if pipeline.reads_confidence else Columns(confidence=None)
+        columns = replace(columns, positive_for=method if pipeline.needs_positive else None)
+        totals = Totals((method,))
         with open_table(str(path), columns) as table:
-            for results in hold_elections(stream_questions(table.batches()), (method,)):
+            scale = Scale.POSITIVE if pipeline.needs_positive else scale_of_rows(table.batches())
+            for results in hold_elections(stream_questions(table.batches()), (method,), scale=scale):
+                totals.add(results)
                 rows += _rows(results, method, facts)
-            notes = table.notes
+            notes = [*table.notes, *unmeasured_notes(totals)]
     known = [row for row in rows if row["right"] is not None]
     return {
         "method": method,
@@ -148,12 +153,11 @@ def question_json(
     table = run.table((*_VOTE_COLUMNS, *_STEP_COLUMNS, "question"), question_id)
     if not len(table):
         raise HTTPException(404, f"the run has no question {question_id[:200]!r}")
-    confident = pipeline.reads_confidence
-    if confident:
+    if pipeline.reads_confidence:
         check_ks(table, path.name)
     rows = table.to_pylist()
-    answers, notes = _answers(rows, confident)
-    ballot = Ballot.of(answers, [row["confidence"] for row in rows], notes)
+    answers = _answers(rows)
+    ballot = Ballot.of(answers, [row["confidence"] for row in rows])
     tally = vote(ballot, method=pipeline, calibration=calibration)
     controller = _controller(run.manifest)
     best = max(
@@ -175,22 +179,13 @@ def question_json(
     }
 
 
-def _answers(rows: list[dict[str, Any]], confident: bool) -> tuple[list[str | None], list[str]]:
-    """Return each row's answer under the label of its class, and what is to be said of them.
-
-    Where confidences count, an answer that has none is left out.
-    """
+def _answers(rows: list[dict[str, Any]]) -> list[str | None]:
+    """Return each row's answer under the label of its class."""
     labels: dict[int, str] = {}
-    answers: list[str | None] = []
-    n_lacking = 0
-    for row in rows:
-        label = labels.setdefault(row["answer_class"], row["answer"])
-        is_lacking = confident and (row["confidence"] is None or math.isnan(row["confidence"]))
-        is_answer = row["answer_class"] >= 0
-        n_lacking += is_lacking and is_answer
-        answers.append(label if is_answer and not is_lacking else None)
-    n_answers = sum(row["answer_class"] >= 0 for row in rows)
-    return answers, [unmeasured_note(n_lacking, n_answers)] if n_lacking else []
+    return [
+        labels.setdefault(row["answer_class"], row["answer"]) if row["answer_class"] >= 0 else None
+        for row in rows
+    ]
 
 
 def sample_json(path: Path, question_id: str, sample: int) -> dict[str, Any]:

@@ -259,6 +259,8 @@ class VoteReply(BaseModel):
     votes: dict[str, int]
     kept_votes: dict[str, int]
     n_unanswered: int
+    n_unmeasured: int
+    fallback: bool
     rejected: str | None
     first_split: SplitReply | None
     split: SplitReply | None

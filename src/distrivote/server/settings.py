@@ -60,6 +60,9 @@ class Settings:
     calibration: Calibration = field(default_factory=Calibration)
     """Where probabilities come from."""
 
+    measure: str | None = None
+    """What a confidence is, by name; None: as `solve` has it."""
+
     run: Path | None = None
     """A stored run to look at."""
 

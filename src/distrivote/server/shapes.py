@@ -103,10 +103,8 @@ def answers_of(ballot: Ballot) -> list[str | None]:
 def vote_json(tally: Tally, ballot: Ballot, indices: Sequence[int]) -> dict[str, Any]:
     """Return a vote as the page draws it; `indices` are the trajectories' numbers in ballot order."""
     likely, kept = _sides(tally, ballot)
-    total = sum(tally.scores.values()) or 1.0
     classes = {label: number for number, label in enumerate(ballot.labels)}
-    above = likely if tally.first_split is not None else ballot.classes >= 0
-    kept_by_split = np.bincount(ballot.classes[above & (ballot.classes >= 0)], minlength=len(ballot.labels))
+    kept_by_split = np.bincount(ballot.classes[likely], minlength=len(ballot.labels))
     return {
         "method": tally.method,
         "answer": None if tally.answer is None else str(tally.answer),
@@ -118,6 +116,8 @@ def vote_json(tally: Tally, ballot: Ballot, indices: Sequence[int]) -> dict[str,
         "n_trajectories": len(ballot.classes),
         "n_answered": tally.n_cast,
         "n_unanswered": tally.n_unanswered,
+        "n_unmeasured": tally.n_unmeasured,
+        "fallback": tally.fallback,
         "n_kept": tally.n_kept,
         "answers": [
             {
@@ -126,7 +126,7 @@ def vote_json(tally: Tally, ballot: Ballot, indices: Sequence[int]) -> dict[str,
                 "kept": int(kept_by_split[classes[label]]),
                 "after_reject": tally.kept_votes[label],
                 "score": number(score),
-                "share": score / total,
+                "share": tally.share_of(label),
                 "rejected": label == tally.rejected,
             }
             for label, score in tally.scores.items()
@@ -153,18 +153,18 @@ def vote_json(tally: Tally, ballot: Ballot, indices: Sequence[int]) -> dict[str,
 
 
 def _sides(tally: Tally, ballot: Ballot) -> tuple[np.ndarray, np.ndarray]:
-    """Return who is above the first cut, and who has a say in the final vote."""
+    """Return who is above the first cut, if there is one, and who has a say in the final vote."""
+    likely, kept = np.zeros((2, len(ballot.classes)), dtype=np.bool_)
     answered = ballot.classes >= 0
-
-    def above(split: Split | None) -> np.ndarray:
-        if split is None or not split.n_negative:
-            return answered
-        return answered & (ballot.confidences > split.cut)
-
-    kept = above(tally.split)
-    if tally.rejected is not None:
-        kept = kept & (ballot.classes != ballot.labels.index(tally.rejected))
-    return above(tally.first_split), kept
+    kept[answered] = tally.kept
+    split = tally.first_split
+    if split is None:
+        likely[answered] = True
+    elif not split.n_negative:
+        likely[answered] = ~np.isnan(tally.confidences)
+    else:
+        likely[answered] = tally.confidences > split.cut
+    return likely, kept
 
 
 def _split_json(split: Split | None) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from distrivote.errors import InputError
+from distrivote.voting.scales import ON_THE_COMMAND_LINE, fault
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 """What the column `correct` may say, as lower-case labels."""
@@ -30,7 +31,7 @@ def not_text(where: str, what: str) -> InputError:
 
 def not_a_number(where: str, value: object) -> InputError:
     return InputError(
-        f"{where}: confidence is {quoted(value)}, which is not a number: write a positive number there"
+        f"{where}: confidence is {quoted(value)}, which is not a number: write one there, or leave it blank"
     )
 
 
@@ -38,17 +39,9 @@ def not_a_flag(where: str, value: object) -> InputError:
     return InputError(f"{where}: correct is {quoted(value)}: write true or false there")
 
 
-def not_a_confidence(where: str, value: float) -> InputError:
-    """NaN on an answered row, or a number that is zero, negative or infinite."""
-    if value != value:
-        return InputError(
-            f"{where}: confidence is missing (NaN) but there is an answer: give every answer a positive"
-            " confidence, or use --method sc, which needs none"
-        )
-    return InputError(
-        f"{where}: confidence is {value:g}, but confidences are positive and finite, higher meaning"
-        " surer: correct or drop that row"
-    )
+def not_a_confidence(where: str, value: float, positive_for: str | None) -> InputError:
+    """An infinite number, or one that is not positive where something needs that."""
+    return InputError(f"{where}: confidence {fault(value, positive_for, ON_THE_COMMAND_LINE)}")
 
 
 def quoted(value: object, longest: int = 60) -> str:

@@ -21,6 +21,7 @@ from distrivote.store.manifest import Manifest
 from distrivote.store.run_rows import Keep, Row
 from distrivote.store.run_writer import RunWriter
 from distrivote.store.writing import new_folder
+from distrivote.voting.tallies import in_majority_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,9 @@ class Imported:
         if not self.n_answered:
             notes.append("no trajectory has an answer: choose how answers are found with --extract")
         elif not self.n_confident:
-            notes.append("there are no confidences: majority voting (sc) works, the other methods need them")
+            notes.append("there are no confidences: majority voting decides, whatever the method")
         elif self.n_confident < self.n_answered:
-            n = self.n_answered - self.n_confident
-            notes.append(f"{n:,} of {self.n_answered:,} answered trajectories have no confidence")
+            notes.append(in_majority_only(self.n_answered - self.n_confident, self.n_answered))
         if not self.n_true:
             notes.append("there are no right answers: votes work, accuracies are not known")
         return tuple(notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -56,8 +56,8 @@ def _only(some: Questions, index: int) -> Questions:
     )
 
 
-def ballot_of(one: Questions) -> Ballot:
+def ballot_of(one: Questions, notes: Sequence[str] = ()) -> Ballot:
     """Return the ballot of a single question."""
     answers = one.labels.take(pa.array(one.classes, mask=one.classes < 0)).to_pylist()
     confidences = [None if c != c else c for c in one.confidences.tolist()]
-    return Ballot.of(answers, confidences)
+    return Ballot.of(answers, confidences, notes)

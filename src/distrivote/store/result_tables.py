@@ -32,6 +32,7 @@ _OURS = frozenset(
         "n_kept",
         "n_cast",
         "n_unanswered",
+        "n_unmeasured",
         "rejected",
         "correct",
         "majority",
@@ -80,6 +81,7 @@ def long_table(results: Results, by: str | None) -> pa.Table:
         "probability": own([pa.array(v.probability) for v in verdicts]),
         "abstained": own([pa.array(v.abstained) for v in verdicts]),
         "withheld": own([v.withheld for v in verdicts]),
+        "n_unmeasured": own([pa.array(v.n_unmeasured) for v in verdicts]),
     }
     return pa.table(columns)
 

@@ -25,6 +25,7 @@ from distrivote.store.truth import UNKNOWN, Judge, is_right
 from distrivote.voting.ballot import Outcome
 from distrivote.voting.methods import parse_method
 from distrivote.voting.probability import Calibration
+from distrivote.voting.scales import Scale, Seen, scale_of
 from distrivote.voting.tallies import MIN_POOL, MIN_SEPARATION
 from distrivote.voting.vote import elect
 
@@ -49,6 +50,7 @@ class Verdict(NamedTuple):
     share: npt.NDArray[np.float64]
     n_kept: npt.NDArray[np.int64]
     n_cast: npt.NDArray[np.int64]
+    n_unmeasured: npt.NDArray[np.int64]
     rejected: pa.Array
     """Text, null for none."""
 
@@ -92,8 +94,29 @@ class Results:
     def majority(self) -> Verdict:
         return self.verdicts[MAJORITY]
 
+    @property
+    def n_unmeasured(self) -> npt.NDArray[np.int64]:
+        """Answers without a confidence, as far as a method looks at them."""
+        counted: npt.NDArray[np.int64] = np.max(
+            [each.n_unmeasured for each in self.verdicts.values()], axis=0
+        )
+        return counted
+
     def __len__(self) -> int:
         return len(self.ids)
+
+
+class NotPositive(Exception):
+    """Confidences that should be positive are not: all of them say how they are to be taken."""
+
+
+def scale_of_rows(batches: Iterable[pa.RecordBatch]) -> Scale:
+    """Return the scale that all confidences of a file speak for."""
+    seen = Seen()
+    for batch in batches:
+        answers = np.where(batch.column("answer").is_valid().to_numpy(zero_copy_only=False), 0, -1)
+        seen.add(answers, batch.column("confidence").to_numpy())
+    return seen.scale
 
 
 def hold_elections(
@@ -101,10 +124,12 @@ def hold_elections(
     methods: Sequence[str],
     bar: Bar | None = None,
     same: str | Equality | None = None,
+    scale: Scale = Scale.POSITIVE,
 ) -> Iterator[Results]:
     """Vote on all questions by all methods (canonical names), in order.
 
-    `same` says when a winner is the right answer, where rows do not tell.
+    `same` says when a winner is the right answer, where rows do not tell. `scale` is that of all
+    confidences; NotPositive if it is `POSITIVE` and one of them is not.
     """
     bar = bar or Bar()
     n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
@@ -112,7 +137,7 @@ def hold_elections(
     pool = ThreadPoolExecutor(n_threads)
     try:
         for some in questions:
-            waiting.append(pool.submit(_results, some, tuple(methods), bar, same))
+            waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale))
             # One in reserve per thread: memory holds a few batches, whatever the file's size.
             while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
                 yield waiting.popleft().result()
@@ -122,9 +147,17 @@ def hold_elections(
         pool.shutdown(cancel_futures=True)
 
 
-def _results(some: Questions, methods: tuple[str, ...], bar: Bar, same: str | Equality | None) -> Results:
+def _results(
+    some: Questions, methods: tuple[str, ...], bar: Bar, same: str | Equality | None, scale: Scale
+) -> Results:
     names = dict.fromkeys([*methods, MAJORITY])
-    outcomes = elect(some.classes, some.confidences, some.offsets, list(names), calibration=bar.calibration)
+    if scale is Scale.POSITIVE and scale_of(some.classes, some.confidences) is not scale:
+        raise NotPositive
+    outcomes = elect(
+        *(some.classes, some.confidences, some.offsets, list(names)),
+        calibration=bar.calibration,
+        scale=scale,
+    )
     # The majority that is only shown beside has nobody to keep an answer from.
     least = {name: bar.min_probability if name in methods else 0.0 for name in names}
     judge = Judge(same)
@@ -150,6 +183,7 @@ def _verdict(some: Questions, outcome: Outcome, min_probability: float, judge: J
         share=outcome.share,
         n_kept=outcome.n_kept,
         n_cast=outcome.n_cast,
+        n_unmeasured=outcome.n_unmeasured,
         rejected=labels(outcome.rejected),
         right=is_right(some, outcome.winner, judge),
         separation=outcome.separation,
@@ -188,6 +222,12 @@ class Totals:
     n_questions: int = 0
     n_trajectories: int = 0
     n_unanswered: int = 0
+    n_unmeasured: int = 0
+    """Answers without a confidence, where a method looks at them."""
+
+    n_fallbacks: int = 0
+    """Questions on which the majority decides since no answer has a confidence."""
+
     n_small: int = 0
     """Questions with fewer answers than a split by confidence can use."""
 
@@ -212,13 +252,16 @@ class Totals:
         self.n_doubtful += results.n_doubtful
         n_cast = results.majority.n_cast
         self.n_unanswered += int((results.n_trajectories - n_cast).sum())
+        n_measured = n_cast - results.n_unmeasured
+        self.n_unmeasured += int(results.n_unmeasured.sum())
+        self.n_fallbacks += int(((n_cast > 0) & (n_measured == 0)).sum())
         if any(parse_method(name).filter is not None for name in self.methods):
-            self.n_small += int(((n_cast > 0) & (n_cast < MIN_POOL)).sum())
+            self.n_small += int(((n_measured > 0) & (n_measured < MIN_POOL)).sum())
         fitted = self.bar.calibration
         self.n_uncalibrated += int(((n_cast > fitted.most) | ((n_cast > 0) & (n_cast < fitted.fewest))).sum())
         separations = [results.verdicts[name].separation for name in self.methods]
         one_hump = np.any([d < MIN_SEPARATION for d in separations], axis=0)
-        self.n_one_hump += int((one_hump & (n_cast >= MIN_POOL)).sum())
+        self.n_one_hump += int((one_hump & (n_measured >= MIN_POOL)).sum())
         for name in dict.fromkeys([*self.methods, MAJORITY]):
             right = results.verdicts[name].given_right
             withheld = int(results.verdicts[name].abstained.sum())

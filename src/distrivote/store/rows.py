@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from distrivote.errors import InputError
@@ -22,6 +23,7 @@ from distrivote.store.faults import (
 )
 from distrivote.store.labels import NotOneValue, label, text_array
 from distrivote.store.tables import MODEL, AnswerTable
+from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
 
 
 class Rows:
@@ -54,7 +56,7 @@ class Rows:
         if names.confidence is None:
             self.confidences.append(math.nan)
         else:
-            self.confidences.append(self._confidence(line, record.get(names.confidence), answer is not None))
+            self.confidences.append(self._confidence(line, record.get(names.confidence)))
         truth = record.get(self.truth)
         correct = record.get("correct") if self.flagged else None
         self.truths.append(None if truth is None else self._label(line, self.truth, truth))
@@ -117,7 +119,7 @@ class Rows:
             )
         return value
 
-    def _confidence(self, line: int, value: Any, answered: bool) -> float:
+    def _confidence(self, line: int, value: Any) -> float:
         number = math.nan
         if isinstance(value, str):
             value = value.strip() or None
@@ -128,8 +130,14 @@ class Rows:
                 number = float(value)
             except (TypeError, ValueError, OverflowError) as error:
                 raise not_a_number(self._where(line), value) from error
-        if not 0 < number < math.inf and (answered or number == number):
-            raise not_a_confidence(self._where(line), number)
+        columns = self.table.columns
+        if number == number and not permitted(
+            number, columns.positive_for is not None and not columns.logprob
+        ):
+            raise not_a_confidence(self._where(line), number, columns.positive_for)
+        if columns.logprob:
+            where = f"{self._where(line)}: confidence"
+            return float(exp_of(np.array([number]), lambda _: where, ON_THE_COMMAND_LINE)[0])
         return number
 
     def _flag(self, line: int, value: object) -> bool | None:

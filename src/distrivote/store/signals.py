@@ -14,24 +14,32 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.answers.equality import Equality
+from distrivote.confidence import LENGTH, measure_named
 from distrivote.errors import InputError
 from distrivote.store.faults import json_object
 from distrivote.store.questions import Questions, hold_questions
 from distrivote.store.schema import MEASURES
 from distrivote.store.table_classes import questions_of
 from distrivote.store.tables import STDIN, AnswerTable, Columns, open_table
-from distrivote.voting.signals import combine
+from distrivote.voting.signals import combine, fullest
 
 AUTO = "auto"
-LENGTH = "length"
 LENGTH_COLUMN = "n_tokens"
 
 
 def with_signal(columns: Columns, name: str) -> Columns:
     """Return the columns with the confidence that the signal's name stands for."""
     if name in (LENGTH, LENGTH_COLUMN):
-        return replace(columns, confidence=LENGTH_COLUMN, per_length=True)
-    return replace(columns, confidence=MEASURES.get(name, name))
+        return replace(columns, confidence=LENGTH_COLUMN, per_length=True, named=True, positive_for="length")
+    return replace(columns, confidence=MEASURES.get(name, name), named=True)
+
+
+def measure_of(signal: str) -> str:
+    """Return the measure that a signal's name stands for, where trajectories are at hand."""
+    if signal == AUTO:
+        raise InputError("--signal auto weighs the signals of many questions: name one, such as logprob")
+    own = {column: name for name, column in reversed(MEASURES.items())} | {LENGTH_COLUMN: LENGTH}
+    return measure_named(own.get(signal, signal)).name
 
 
 class Mixed(NamedTuple):
@@ -48,8 +56,8 @@ class Mixed(NamedTuple):
 def mixed_questions(path: str, columns: Columns, same: str | Equality | None = None) -> Mixed:
     """Read every signal that a file has and make one of them; all rows are held in memory.
 
-    Each value of `by` is a model of its own, with weights of its own. A signal that an answer lacks is left
-    out; in a run, one that more answers lack than another.
+    Each value of `by` is a model of its own, with weights of its own. A signal that more answers lack than
+    another is left out.
     """
     if path == STDIN:
         raise InputError("--signal auto reads the file several times: name a file, not standard input")
@@ -57,6 +65,7 @@ def mixed_questions(path: str, columns: Columns, same: str | Equality | None = N
     tables: dict[str, AnswerTable] = {}
     refusals: list[InputError] = []
     names = _names_there(path, columns)
+    columns = replace(columns, positive_for="a mix of signals")
     for name in names:
         with open_table(path, with_signal(columns, name), same) as table:
             try:
@@ -67,13 +76,12 @@ def mixed_questions(path: str, columns: Columns, same: str | Equality | None = N
         known = ", ".join(_known(columns))
         nothing = InputError(f"{path} has no column of a signal (none of {known}): name one with --signal")
         raise refusals[0] if refusals else nothing
-    fewest = min(tables[name].n_unmeasured for name in found)
-    found = {name: some for name, some in found.items() if tables[name].n_unmeasured == fewest}
-    notes = tuple(tables[next(iter(found))].notes)
     blocks = list(next(iter(found.values())))
     weights: dict[str, dict[str, float]] = {}
-    values = {name: np.concatenate([block.confidences for block in some]) for name, some in found.items()}
     classes = np.concatenate([block.classes for block in blocks])
+    every = {name: np.concatenate([block.confidences for block in some]) for name, some in found.items()}
+    values = fullest(every, classes)
+    notes = tuple(tables[next(iter(values))].notes)
     sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
     of = np.concatenate([_models(block) for block in blocks])
     mixed = np.empty(len(classes))

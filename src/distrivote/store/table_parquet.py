@@ -30,6 +30,7 @@ from distrivote.store.faults import (
 from distrivote.store.labels import Labeller, NotOneValue
 from distrivote.store.parquet_pages import PagesError, check_footer, check_rows, weigh
 from distrivote.store.tables import MODEL, AnswerTable, check_columns, is_empty
+from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
 
 BATCH_ROWS = 1 << 18
 """Of the sizes 2^17 to 2^20 the fastest on 10 million rows, and 20 MB of memory."""
@@ -142,7 +143,7 @@ class Check:
 
     def __init__(self, table: AnswerTable, truth: str | None, correct: str | None) -> None:
         self.table, self.truth, self.correct = table, truth, correct
-        self.wanted = {*table.columns.needed(), *(name for name in (truth, correct) if name)}
+        self.wanted = {*table.columns.needed(), *(name for name in (truth, correct) if name)} - {table.lacks}
         self.first = 1
         self.labellers: defaultdict[str, Labeller] = defaultdict(Labeller)
 
@@ -153,9 +154,8 @@ class Check:
             columns["by"] = self._ids(batch, names.by)
         columns["answer"] = self._labels(batch, names.answer)
         confidences = np.full(batch.num_rows, np.nan)
-        if names.confidence is not None:
-            confidences = self._confidences(batch.column(names.confidence))
-            self._check_confidences(confidences, columns["answer"])
+        if names.confidence is not None and self.table.lacks is None:
+            confidences = self._checked(self._confidences(batch.column(names.confidence)))
         columns["confidence"] = pa.array(confidences)
         if self.truth is not None:
             columns["truth"] = self._labels(batch, self.truth)
@@ -264,15 +264,18 @@ class Check:
             raise not_a_number(self._where(index), column[index].as_py())
         return texts.cast(pa.float64())
 
-    def _check_confidences(self, values: npt.NDArray[np.float64], answers: pa.DictionaryArray) -> None:
-        good = (values > 0) & (values < np.inf)
-        if good.all():
-            return
-        bad = np.flatnonzero(~good)
-        unanswered = answers.is_null().take(pa.array(bad)).to_numpy(zero_copy_only=False)
-        bad = bad[~(np.isnan(values[bad]) & unanswered)]
-        if len(bad):
-            raise not_a_confidence(self._where(int(bad[0])), float(values[bad[0]]))
+    def _checked(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the confidences on the scale that votes take; InputError at the first that is none."""
+        columns = self.table.columns
+        good = permitted(values, columns.positive_for is not None and not columns.logprob)
+        if not good.all():
+            bad = np.flatnonzero(~(good | np.isnan(values)))
+            if len(bad):
+                at = int(bad[0])
+                raise not_a_confidence(self._where(at), float(values[at]), columns.positive_for)
+        if columns.logprob:
+            return exp_of(values, lambda at: f"{self._where(at)}: confidence", ON_THE_COMMAND_LINE)
+        return values
 
     def _flags(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         """Return booleans: of true and false, 1 and 0, and the same as text."""

@@ -1,8 +1,7 @@
 """A stored run as a table of sampled answers: the columns that a vote needs, and no others, are read.
 
 Answers of one class carry one label, the first of its class's answers, so that `0.5` and `1/2` are one
-answer here although they were written differently. Where confidences are read, an answer that has none
-counts as no answer, so that all methods see the same, unless none has one.
+answer here although they were written differently.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from distrivote.store.run_sources import SOURCE, SOURCED, check_ks, check_sources
 from distrivote.store.runs import Run
@@ -41,8 +39,6 @@ def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
             check_sources(stored, table.name, pool)
     if table.columns.answer == "answer":
         stored = _labelled(stored)
-    if table.columns.confidence is not None:
-        stored = _measured(stored, table, table.columns.confidence)
     check = Check(table, *table.columns.truths(names))
     for batch in stored.select(sorted(check.wanted)).combine_chunks().to_batches(BATCH_ROWS):
         table.done = (check.first + batch.num_rows - 1) / stored.num_rows
@@ -57,22 +53,3 @@ def _labelled(stored: pa.Table) -> pa.Table:
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     labels = stored["answer"].combine_chunks().take(pa.array(first[which]))
     return stored.set_column(stored.schema.get_field_index("answer"), "answer", labels)
-
-
-def _measured(stored: pa.Table, table: AnswerTable, confidence: str) -> pa.Table:
-    """Take the answers that lack a confidence away, unless all do."""
-    name = table.columns.answer
-    answers = stored[name]
-    lacking = pc.and_(pc.is_valid(answers), pc.is_null(stored[confidence], nan_is_null=True))
-    n_lacking, n_answers = int(pc.sum(lacking).as_py()), len(answers) - answers.null_count
-    if n_lacking in (0, n_answers):
-        return stored
-    table.n_unmeasured = n_lacking
-    table.notes.append(unmeasured_note(n_lacking, n_answers))
-    kept = pc.if_else(lacking, pa.scalar(None, answers.type), answers)
-    return stored.set_column(stored.schema.get_field_index(name), name, kept)
-
-
-def unmeasured_note(n_lacking: int, n_answers: int) -> str:
-    """Return the sentence about answers that have no confidence."""
-    return f"answers without a confidence take no part in any vote: {n_lacking:,} of {n_answers:,}"

@@ -6,7 +6,7 @@ CSV are read by `table_text`, Parquet by `table_parquet`; both give record batch
     question    int64 or LABELS   never null
     by          int64 or LABELS   only if asked for
     answer      LABELS            null: no answer
-    confidence  float64           NaN: missing, only where there is no answer or nobody asked for it
+    confidence  float64           NaN: missing
     truth       LABELS            only where the file may have one
     correct     bool              only where the file may have it
 
@@ -44,6 +44,7 @@ SUFFIXES = {
     ".pq": "parquet",
 }
 STDIN = "-"
+CONFIDENCE = "confidence"
 MODEL = "model"
 _MOST_MODELS = 1000
 _MOST_LISTED = 20
@@ -56,7 +57,7 @@ class Columns:
 
     question: str = "question_id"
     answer: str = "answer"
-    confidence: str | None = "confidence"
+    confidence: str | None = CONFIDENCE
     """None: not read at all, as majority voting needs none."""
 
     by: str | None = None
@@ -68,8 +69,14 @@ class Columns:
     per_length: bool = False
     """The column of the confidence holds a length: shorter is surer, so it counts as 1000 / length."""
 
-    without_confidence: str = ""
-    """What else to do about a file without that column, said behind the option that renames it."""
+    named: bool = False
+    """Whether the user named the column of the confidence: then it must be there."""
+
+    positive_for: str | None = None
+    """What needs positive confidences; None: any finite ones do."""
+
+    logprob: bool = False
+    """The column of the confidence holds log-probabilities: exp of them counts."""
 
     def needed(self) -> dict[str, str]:
         """The columns that must be there, each with the option that renames it."""
@@ -112,8 +119,8 @@ class AnswerTable:
     notes: list[str] = field(default_factory=list)
     """What a careful reader should know of the latest reading, a sentence each."""
 
-    n_unmeasured: int = 0
-    """Answers that the latest reading left out, for they have no confidence; those of runs only."""
+    lacks: str | None = None
+    """The column of the confidence, if the latest reading found none of that name and none is needed."""
 
     models: set[int | str | bytes] = field(default_factory=set)
     """What the latest reading found in the column `model`, where it pools models; not all if many."""
@@ -133,7 +140,7 @@ class AnswerTable:
         return not asked and len(self.models) <= _MOST_MODELS
 
     def _read(self) -> Iterator[pa.RecordBatch]:
-        self.done, self.notes, self.n_unmeasured, self.models = 0.0, [], 0, set()
+        self.done, self.notes, self.lacks, self.models = 0.0, [], None, set()
         if self.kind == "run":
             from distrivote.store.table_run import read_run
 
@@ -210,12 +217,14 @@ def cant_read(path: str, error: Exception) -> NoReturn:
 def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
     """Raise InputError if a needed column is not among those there, or one is there twice."""
     missing = {name: option for name, option in table.columns.needed().items() if name not in there}
+    if not table.columns.named and CONFIDENCE in missing and table.columns.confidence == CONFIDENCE:
+        table.lacks = CONFIDENCE
+        del missing[CONFIDENCE]
     if missing:
         s = "" if len(missing) == 1 else "s"
-        else_do = table.columns.without_confidence if table.columns.confidence in missing else ""
         raise InputError(
             f"{table.name} has no column{s} {_and(map(repr, missing))} (it has {_listed(there)}): name the"
-            f" right one{s} with {_and(missing.values())}{else_do}"
+            f" right one{s} with {_and(missing.values())}"
         )
     name, n = max(Counter(there).items(), key=lambda each: each[1], default=("", 0))
     if n > 1:

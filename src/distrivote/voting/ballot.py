@@ -4,13 +4,14 @@ A `Ballot` is one question's pool: an answer class and a confidence per trajecto
 one method made of it: the answer, the score of every answer, and what happened on the way there.
 Neither knows how a vote works.
 
-Missing is explicit: no answer is None (class -1), no confidence is NaN. Higher confidence means surer.
+Missing is explicit: no answer is None (class -1), no confidence is NaN. Higher confidence means surer. An
+answer without a confidence counts in the majority, and is left out of whatever looks at confidences.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeAlias, TypeVar
 
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.errors import InputError
+from distrivote.voting.scales import check_confidences
 
 Answer: TypeAlias = Hashable
 """An answer's label. Equal labels are one answer."""
@@ -38,7 +40,7 @@ class Ballot:
     """(n_trajectories,) The answer class of each trajectory, -1 for none."""
 
     confidences: npt.NDArray[np.float64]
-    """(n_trajectories,) Positive, NaN where there is none."""
+    """(n_trajectories,) Finite, NaN where there is none."""
 
     labels: tuple[Answer, ...]
     """The answer that each class stands for, in the order in which they were first seen."""
@@ -55,8 +57,7 @@ class Ballot:
     ) -> Self:
         """Build a ballot from answers and confidences in the same order.
 
-        None, NaN and blank strings are no answer. Confidences must be positive and finite; None and
-        NaN are missing.
+        None, NaN and blank strings are no answer. Confidences must be finite; None and NaN are missing.
         """
         answers = _listed(answers, "answers")
         classes, labels = _classes(answers)
@@ -93,7 +94,7 @@ def _confidences(values: Iterable[float | None] | None, n: int) -> npt.NDArray[n
         index, value = next((i, v) for i, v in enumerate(items) if not _is_number(v))
         said = "too large" if isinstance(value, int) else repr(value)
         raise InputError(
-            f"confidence {index} is {said}: hand in a positive number, or None where there is none"
+            f"confidence {index} is {said}: hand in a number, or None where there is none"
         ) from None
     if confidences.ndim != 1:
         raise InputError(f"confidences have {confidences.ndim} dimensions: hand in one number per answer")
@@ -117,23 +118,6 @@ def _is_number(value: object) -> bool:
     except (TypeError, ValueError, OverflowError):
         return value is None
     return True
-
-
-def check_confidences(
-    confidences: npt.NDArray[np.float64], place: Callable[[int], str] = "confidence {}".format
-) -> None:
-    """Raise InputError at the first value that is zero, negative or infinite; NaN is missing.
-
-    `place` says where a value of the flat array came from.
-    """
-    bad = ~(np.isnan(confidences) | ((confidences > 0) & np.isfinite(confidences)))
-    if bad.any():
-        index = int(bad.argmax())
-        raise InputError(
-            f"{place(index)} is {confidences[index]:g}: confidences are positive and finite,"
-            " higher meaning surer"
-            " (a missing one is NaN)"
-        )
 
 
 class Split(NamedTuple):
@@ -186,6 +170,12 @@ class Tally:
     """How many of them had a say in the final vote."""
 
     n_unanswered: int
+    n_unmeasured: int = 0
+    """Answers without a confidence, which had no say but in the majority; 0 where none is looked at."""
+
+    fallback: bool = False
+    """Whether the majority decided because no answer has a confidence, which the method looks at."""
+
     split: Split | None = None
     """The split that the final vote stands on: the second one if an answer was rejected, none where `auto`
     went back to the majority."""
@@ -215,16 +205,23 @@ class Tally:
     """What a careful reader should know: a small pool, hardly two humps."""
 
     confidences: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), compare=False)
-    """(n_answered,) The confidences of the answered trajectories, for pictures."""
+    """(n_answered,) The confidences of the answered trajectories as the method saw them, for pictures."""
+
+    kept: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), compare=False)
+    """(n_answered,) Which of them had a say in the final vote."""
 
     @property
     def share(self) -> float:
         """The winner's share of the score; not a probability."""
-        if self.answer is None:
-            return 0.0
-        mine, total = self.scores[self.answer], sum(self.scores.values())
+        return 0.0 if self.answer is None else self.share_of(self.answer)
+
+    def share_of(self, answer: Answer) -> float:
+        """Return an answer's share of the score; of the votes, where scores are below 0."""
+        if min(self.scores.values()) < 0:
+            return self.kept_votes[answer] / self.n_kept
+        mine, total = self.scores[answer], sum(self.scores.values())
         if total == math.inf:
-            return 1 / sum(score / mine for score in self.scores.values())
+            return 1 / sum(score / mine for score in self.scores.values()) if mine else 0.0
         return mine / total if total else 0.0
 
     @property
@@ -257,7 +254,15 @@ class Outcome(NamedTuple):
     """The winner's share of the score."""
 
     n_cast: npt.NDArray[np.int64]
+    """How many trajectories have an answer."""
+
     n_kept: npt.NDArray[np.int64]
+    """How many of them had a say in the final vote."""
+
+    n_unmeasured: npt.NDArray[np.int64]
+    """How many of them have no confidence; 0 where the method looks at none. If it is all of them, the
+    majority decided."""
+
     rejected: npt.NDArray[np.int64]
     """The rejected class, -1 for none."""
 

@@ -25,6 +25,10 @@ def explain(tally: Tally) -> str:
 
 
 def _result(tally: Tally) -> str:
+    if tally.fallback:
+        return (
+            f"{tally.answer} wins with {tally.share:.0%} of the votes (majority voting, not {tally.method})."
+        )
     line = f"{tally.answer} wins with {tally.share:.0%} of the score ({tally.method})"
     if tally.method == "sc":
         return line + "."
@@ -37,6 +41,8 @@ def _split(tally: Tally, split: Split) -> str:
     cast = count(tally.n_cast, "answer")
     if tally.n_unanswered:
         cast += f" ({tally.n_unanswered} more without one)"
+    if tally.n_unmeasured:
+        cast += f", {tally.n_cast - tally.n_unmeasured} of them with a confidence"
     if not split.n_negative:
         return f"{cast}: the confidences could not be told apart, so all are kept."
     kept, aside = (

@@ -26,6 +26,11 @@ class Filter(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def by_rank(self) -> bool:
+        """Whether the order of confidences alone says where it cuts."""
+        ...
+
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         """Cut rows of ascending confidences, valid in their first `sizes` columns."""
         ...
@@ -36,6 +41,7 @@ class GmmFilter:
     """Two Gaussians by EM; the side of the higher mean is positive. The paper's."""
 
     name: ClassVar[str] = "gmm"
+    by_rank: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return gmm.fit(ranked, sizes)
@@ -46,6 +52,7 @@ class KMeansFilter:
     """The exact optimal two-means split."""
 
     name: ClassVar[str] = "kmeans"
+    by_rank: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return two_means_splits(ranked, sizes)
@@ -56,6 +63,7 @@ class MeanShiftFilter:
     """scikit-learn's mean-shift with its estimated bandwidth."""
 
     name: ClassVar[str] = "meanshift"
+    by_rank: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return mean_shift_splits(ranked, sizes)
@@ -66,6 +74,7 @@ class TopFilter:
     """The most confident share of the pool: everything at or above the quantile 1 - fraction."""
 
     fraction: float = 0.5
+    by_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.fraction <= 1:

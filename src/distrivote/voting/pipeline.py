@@ -10,6 +10,9 @@ leaves the pool, the rest is split again, and its likely right half decides (sec
 
 `auto` is DistriVoting with `trust`, ours and not the paper's: where DistriVoting and the majority differ,
 the evidence of the confidences is weighed against the votes, and the majority decides where it weighs less.
+
+An answer without a confidence has its vote in every majority, and no say in what looks at confidences. In a
+pool where no answer has one, every method is the majority.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from distrivote.voting.kernels.pools import (
     IntArray,
     Pools,
     ranked_confidences,
+    sums_by_answer,
 )
 from distrivote.voting.kernels.splits import Splits, copy_of, copy_rows, put_rows
 from distrivote.voting.probability import Calibration
@@ -42,8 +46,11 @@ EVEN = 1e-9
 class Electorate:
     """A batch of pools, and what has been found out about them so far."""
 
-    def __init__(self, pools: Pools) -> None:
+    def __init__(self, pools: Pools, scaled: Pools | None = None) -> None:
         self.pools = pools
+        self.scaled = self if scaled is None else Electorate(scaled)
+        """The same with positive confidences, where those that came are not."""
+
         self._splits: dict[Filter, Splits] = {}
         self._splits_without: dict[Filter, list[tuple[IntArray, Splits]]] = {}
         self._counts: dict[tuple[Vote, Filter | None, bool], Count] = {}
@@ -51,18 +58,28 @@ class Electorate:
 
     @cached_property
     def measured(self) -> Electorate:
-        """The same with equal confidences in pools where one is missing: those say nothing there."""
-        lacking = np.isnan(self.pools.confidences).any(axis=1, keepdims=True)
-        if not lacking.any():
+        """The same without the answers that have no confidence."""
+        if not np.isnan(self.pools.confidences.min(initial=np.inf)):
             return self
+        lacking = np.isnan(self.pools.confidences)
         confidences = np.where(lacking, 1.0, self.pools.confidences)
-        exponents = np.where(lacking.ravel(), 0, self.pools.exponents)
-        return Electorate(self.pools._replace(confidences=confidences, exponents=exponents))
+        return Electorate(
+            self.pools._replace(confidences=confidences, answered=self.pools.answered & ~lacking)
+        )
 
     @cached_property
     def evidence(self) -> Evidence:
         """What the confidences say for each answer."""
-        return evidence_of(self.measured.pools)
+        return self.evidence_at(slice(None))
+
+    def evidence_at(self, rows: slice | IntArray) -> Evidence:
+        """Return the evidence of some pools: the votes of all, and what those with a confidence say."""
+        scaled = self.scaled
+        found = evidence_of(scaled.measured.pools.rows(rows))
+        if scaled.measured is scaled:
+            return found
+        pools = self.pools.rows(rows)
+        return found._replace(counts=sums_by_answer(pools, pools.answered.astype(np.float64)))
 
     def probabilities(self, calibration: Calibration, trust: Trust) -> FloatArray:
         """Return (n_pools, n_answers) how probable each answer is."""
@@ -147,6 +164,9 @@ class Decision(NamedTuple):
     preferences: FloatArray | None = None
     """(n_pools,) The log-odds of that answer against the majority's, NaN where they agree."""
 
+    fallback: BoolArray | None = None
+    """(n_pools,) Where the majority decided since no answer has a confidence; None if nowhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -202,12 +222,31 @@ class Pipeline:
     def needs_confidence(self) -> bool:
         return self.trust is None and self.reads_confidence
 
+    @property
+    def by_rank(self) -> bool:
+        """Whether the order of confidences is all that it looks at."""
+        return self.vote.by_rank and (self.filter is None or self.filter.by_rank)
+
+    @property
+    def needs_positive(self) -> bool:
+        """Whether confidences must be positive as they come; `auto` takes them on a scale of its own."""
+        return self.trust is None and not self.by_rank
+
+    def voters(self, electorate: Electorate) -> Electorate:
+        """Return those who have a say: all answers, or those with a confidence."""
+        if not self.reads_confidence:
+            return electorate
+        return (electorate if self.by_rank else electorate.scaled).measured
+
     def decide(self, electorate: Electorate) -> Decision:
         """Vote in every pool of the electorate."""
-        if self.trust is None:
-            return self._decide(electorate)
-        electorate = electorate.measured
-        return _weighed(self._decide(electorate), electorate, self.trust)
+        voters = self.voters(electorate)
+        decision = self._decide(voters)
+        if self.trust is not None:
+            decision = _weighed(decision, electorate, self.trust)
+        return (
+            decision if voters.pools.answered is electorate.pools.answered else _filled(decision, electorate)
+        )
 
     def _decide(self, electorate: Electorate) -> Decision:
         pools = electorate.pools
@@ -241,9 +280,9 @@ def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decisi
     pools = electorate.pools
     majority = electorate.count(MajorityVote(), None)
     preferences = np.full(len(majority.winners), np.nan)
-    rows = np.flatnonzero(decision.winners != majority.winners)
+    rows = np.flatnonzero((decision.winners != majority.winners) & (decision.winners >= 0))
     if rows.size:
-        evidence = evidence_of(pools.rows(rows))
+        evidence = electorate.evidence_at(rows)
         preferences[rows] = trust.preference(evidence, majority.winners[rows], decision.winners[rows])
     back = preferences <= EVEN
     scores = np.where(back[:, None], majority.scores, decision.scores)
@@ -254,4 +293,18 @@ def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decisi
         rejected=np.where(back, -1, decision.rejected),
         unweighed=decision.winners,
         preferences=preferences,
+    )
+
+
+def _filled(decision: Decision, electorate: Electorate) -> Decision:
+    """Return the decision with the majority's answer in pools where no answer has a confidence."""
+    majority = electorate.count(MajorityVote(), None)
+    silent = (decision.winners < 0) & (majority.winners >= 0)
+    if not silent.any():
+        return decision
+    return decision._replace(
+        winners=np.where(silent, majority.winners, decision.winners),
+        scores=np.where(silent[:, None], majority.scores, decision.scores),
+        kept=np.where(silent[:, None], electorate.pools.answered, decision.kept),
+        fallback=silent,
     )

@@ -18,18 +18,12 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.voting.kernels.pools import FloatArray, IntArray
+from distrivote.voting.scales import STEP, standardised
 from distrivote.voting.trust import HOLD, Trust
 from distrivote.voting.vote import trust_of
 
-STEP = 0.1
-"""What one standard deviation is in the logarithm: confidences of models scatter about so much, and two
-Gaussians still fit what comes out."""
-
 _RIDGE = 0.1
 """Keeps the weights of signals that are nearly the same from running apart: those that are share alike."""
-
-_FLAT = 1e-12
-"""A standard deviation of logarithms below this is rounding: all values are equal."""
 
 
 class Combined(NamedTuple):
@@ -93,13 +87,12 @@ def _worth(values: FloatArray, classes: IntArray, offsets: IntArray) -> float:
 
 def _standardised(values: FloatArray, classes: IntArray, offsets: IntArray) -> FloatArray:
     """Return the logarithms in standard deviations from their pool's mean; 0 where one is missing."""
-    sizes = np.diff(offsets)
-    which = np.repeat(np.arange(len(sizes)), sizes)
     there = (classes >= 0) & ~np.isnan(values)
-    logs = np.log(np.where(there, values, 1.0))
-    n = np.maximum(np.bincount(which, there, len(sizes)), 1.0)
-    centred = np.where(there, logs - (np.bincount(which, logs, len(sizes)) / n)[which], 0.0)
-    sds = np.sqrt(np.bincount(which, centred**2, len(sizes)) / n)
-    scale = np.where(sds > _FLAT, sds, np.inf)
-    standardised: FloatArray = centred / scale[which]
-    return standardised
+    return standardised(np.log(np.where(there, values, 1.0)), there, offsets)
+
+
+def fullest(signals: Mapping[str, FloatArray], classes: IntArray) -> dict[str, FloatArray]:
+    """Return the signals that the fewest answers lack."""
+    answered = classes >= 0
+    lacking = {name: int(np.isnan(values[answered]).sum()) for name, values in signals.items()}
+    return {name: signals[name] for name, n in lacking.items() if n == min(lacking.values())}

@@ -25,22 +25,26 @@ MIN_SEPARATION = 2.0
 """Two equal Gaussians closer than two standard deviations make a single hump."""
 
 
-def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Calibration) -> Tally:
-    """Return what a method makes of a ballot, whose trajectories are the one row of `pools`."""
-    electorate = Electorate(pools)
-    if pipeline.trust is not None:
-        electorate = electorate.measured
-        pools = electorate.pools
-    decision = pipeline.decide(electorate)
-    majority = MajorityVote().count(pools, pools.answered).winners
+def tally_of(ballot: Ballot, electorate: Electorate, pipeline: Pipeline, calibration: Calibration) -> Tally:
+    """Return what a method makes of a ballot, whose trajectories are the one pool of the electorate."""
+    decision, voters = pipeline.decide(electorate), pipeline.voters(electorate)
+    pools = voters.pools
+    majority = electorate.count(MajorityVote(), None).winners
     answered = ballot.classes >= 0
     kept = decision.kept[0][: len(answered)]
+    fallback = decision.fallback is not None and bool(decision.fallback[0])
     exponent = int(pools.exponents[0])
     values = decision.scores[0]
-    confident = pipeline.vote.scores_confidence and not _went_back(decision)
+    went_back = _went_back(decision) or fallback
+    confident = pipeline.vote.scores_confidence and not went_back
     if confident and np.abs(values).max() < np.ldexp(1.0, 1023 - max(exponent, 0)):
         values = np.ldexp(values, exponent)  # else they stay scaled down: they would not fit a float
-    order = sorted(range(len(ballot.labels)), key=lambda c: (c != decision.winners[0], -values[c]))
+    if values.min() < 0:  # whoever had no say stands behind all who had
+        outside = np.bincount(ballot.classes[kept], minlength=len(values)) == 0
+        ranking = np.where(outside, -np.inf, values)
+    else:
+        ranking = values
+    order = sorted(range(len(ballot.labels)), key=lambda c: (c != decision.winners[0], -ranking[c]))
 
     def label(index: int | np.int64) -> Answer | None:
         return ballot.labels[index] if index >= 0 else None
@@ -49,10 +53,11 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         n = np.bincount(ballot.classes[members], minlength=len(ballot.labels)).tolist()
         return {ballot.labels[c]: n[c] for c in order}
 
-    first = electorate.splits(pipeline.filter) if pipeline.filter is not None else None
+    first = voters.splits(pipeline.filter) if pipeline.filter is not None and not fallback else None
     probabilities = electorate.probabilities(calibration, pipeline.trust or Trust())[0]
-    went_back, everyone = _went_back(decision), pools.answered[0]
+    everyone = pools.answered[0]
     rest = everyone & (pools.answers[0] != decision.rejected[0])
+    n_measured = int(np.count_nonzero(everyone))
     return Tally(
         method=pipeline.name,
         answer=label(decision.winners[0]),
@@ -61,17 +66,28 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         votes=counts(answered),
         kept_votes=counts(kept),
         n_unanswered=int(np.count_nonzero(~answered)),
+        n_unmeasured=int(np.count_nonzero(answered)) - n_measured,
+        fallback=fallback,
         split=None if went_back else _split(decision.splits, pools, rest, exponent),
         first_split=_split(first, pools, everyone, exponent),
         rejected=label(decision.rejected[0]),
         negative_answer=label(decision.negative_winners[0]),
-        intervals_won=_intervals_won(pipeline, pools, decision),
+        intervals_won=None if went_back else _intervals_won(pipeline, pools, decision),
         weighing=_weighing(decision, electorate.evidence, label),
         probabilities={ballot.labels[c]: float(probabilities[c]) for c in order},
         calibrated=calibration.covers(int(answered.sum())),
-        notes=ballot.notes + _notes(pipeline, ballot, None if went_back else first),
-        confidences=ballot.confidences[answered],
+        notes=ballot.notes
+        + _notes(pipeline, int(np.count_nonzero(answered)), n_measured, None if went_back else first),
+        confidences=_seen(electorate if pipeline.by_rank else electorate.scaled, answered),
+        kept=kept[answered],
     )
+
+
+def _seen(electorate: Electorate, answered: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return the confidences of the answers, NaN where there is none."""
+    pools = electorate.pools
+    values: FloatArray = np.ldexp(pools.confidences[0][: len(answered)][answered], int(pools.exponents[0]))
+    return values
 
 
 def _weighing(
@@ -90,7 +106,7 @@ def _went_back(decision: Decision) -> bool:
 
 
 def _intervals_won(pipeline: Pipeline, pools: Pools, decision: Decision) -> tuple[int, int] | None:
-    if not isinstance(pipeline.vote, HierarchicalVote) or _went_back(decision):
+    if not isinstance(pipeline.vote, HierarchicalVote):
         return None
     elected, _ = interval_winners(pools, decision.kept, pipeline.vote.intervals, negated=False)
     won = int(np.count_nonzero(elected == decision.winners[0]))
@@ -123,15 +139,15 @@ def _split(
     )
 
 
-def _notes(pipeline: Pipeline, ballot: Ballot, first: Splits | None) -> tuple[str, ...]:
+def _notes(pipeline: Pipeline, n_answered: int, n_measured: int, first: Splits | None) -> tuple[str, ...]:
     notes = []
-    answered = ballot.classes >= 0
-    n_answered = int(np.count_nonzero(answered))
-    if pipeline.trust is not None and np.isnan(ballot.confidences[answered]).any():
-        return ("Confidences are missing, so the majority decides.",)
-    if pipeline.filter is not None and 0 < n_answered < MIN_POOL:
+    if n_measured < n_answered:
+        notes.append(unmeasured_note(n_answered - n_measured, n_answered, pipeline.name))
+    if pipeline.filter is not None and 0 < n_measured < MIN_POOL:
+        with_one = "" if n_measured == n_answered else " with a confidence"
         notes.append(
-            f"Only {count(n_answered, 'answer')}: under {MIN_POOL} a split by confidence is mostly noise."
+            f"Only {count(n_measured, 'answer')}{with_one}: under {MIN_POOL} a split by confidence is mostly"
+            " noise."
         )
     if first is not None and separations(first)[0] < MIN_SEPARATION:
         notes.append(
@@ -139,6 +155,20 @@ def _notes(pipeline: Pipeline, ballot: Ballot, first: Splits | None) -> tuple[st
             f" (means {separations(first)[0]:.1f} standard deviations apart)."
         )
     return tuple(notes)
+
+
+def unmeasured_note(n_unmeasured: int, n_answered: int, method: str) -> str:
+    """Return the sentence about the answers of one pool that have no confidence."""
+    if n_unmeasured == n_answered:
+        return f"No answer has a confidence, so majority voting decides, not {method}."
+    return f"{in_majority_only(n_unmeasured, n_answered)}."
+
+
+def in_majority_only(n_unmeasured: int, n_answered: int) -> str:
+    """Say that some answers have no confidence, without a full stop."""
+    if n_unmeasured == 1:
+        return f"1 of {count(n_answered, 'answer')} has no confidence: it counts in the majority only"
+    return f"{n_unmeasured:,} of {n_answered:,} answers have no confidence: they count in the majority only"
 
 
 def separations(splits: Splits) -> FloatArray:

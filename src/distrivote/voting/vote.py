@@ -5,20 +5,21 @@ All three run the same batched code: what comes in is checked here, once, and go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from distrivote.errors import InputError
-from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally, check_confidences
+from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally
 from distrivote.voting.blocks import Block, blocks_of
-from distrivote.voting.kernels.evidence import evidence_of
-from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, make_pools
-from distrivote.voting.methods import method_of, parse_method
-from distrivote.voting.pipeline import Electorate, Pipeline
+from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
+from distrivote.voting.methods import method_of
+from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
+from distrivote.voting.scales import NOTES, Scale, check_confidences, exp_of, is_logprob, on_scale, scale_of
 from distrivote.voting.tallies import separations, tally_of
 from distrivote.voting.trust import Trust, learned, likelihoods
 
@@ -29,14 +30,20 @@ def vote(
     method: str | Pipeline = "dis-gmm",
     *,
     calibration: Calibration | None = None,
+    confidence_scale: str | None = None,
 ) -> Tally:
     """Return what a method makes of one pool of answers and confidences.
 
+    An answer without a confidence counts in the majority and has no other say; if no answer has one, the
+    majority decides. The tally says both.
+
     Args:
         answers: One per trajectory, None for no answer; or a whole `Ballot`.
-        confidences: One per trajectory, higher meaning surer; not needed for `sc` and `auto`.
+        confidences: One per trajectory, higher meaning surer, None where there is none.
         method: A name such as "dis-gmm" or "wsc-top:0.1", or a `Pipeline`.
         calibration: Where probabilities come from, if not from the one that ships.
+        confidence_scale: "logprob" for mean log-probabilities: exp of them counts. `auto` and votes by
+            rank take numbers of 0 and below without it.
 
     >>> result = vote(["42", "41", "42", None, "7"], [15.2, 13.9, 14.8, 9.0, 12.1])
     >>> result.answer
@@ -46,33 +53,47 @@ def vote(
         if confidences is not None:
             raise InputError("a ballot holds its confidences already: leave the second argument out")
         ballot = answers
-        check_confidences(ballot.confidences)
     else:
         ballot = Ballot.of(answers, confidences)
-    pipeline = method_of(method)
-    _require_confidences(ballot.classes, ballot.confidences, [pipeline], "confidence {}".format)
-    pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
-    return tally_of(ballot, pools, pipeline, calibration or Calibration())
+    if is_logprob(confidence_scale):
+        ballot = replace(ballot, confidences=exp_of(ballot.confidences))
+    return tally_on(ballot, method_of(method), calibration or Calibration())
 
 
-def usable_method(ballot: Ballot, pipeline: Pipeline) -> Pipeline:
-    """Return the method, or majority where an answer lacks the confidence that the method needs."""
-    lacking = _lacking(ballot.classes, ballot.confidences).any()
-    return parse_method("sc") if pipeline.needs_confidence and lacking else pipeline
+def tally_on(
+    ballot: Ballot, pipeline: Pipeline, calibration: Calibration, scale: Scale | None = None
+) -> Tally:
+    """Return what a method makes of a ballot; `scale` is that of its file, if it is one question of many."""
+    values = ballot.confidences
+    check_confidences(values, positive_for=pipeline.name if pipeline.needs_positive else None)
+    scale = scale_of(ballot.classes, values) if scale is None else scale
+    pools = make_pools(ballot.classes[None], values[None], len(ballot.labels))
+    scaled = None
+    if scale is not Scale.POSITIVE:
+        ballot = replace(ballot, notes=(*ballot.notes, NOTES[scale]))
+        values = on_scale(scale, ballot.classes, values, np.array([0, len(values)]))
+        scaled = make_pools(ballot.classes[None], values[None], len(ballot.labels))
+    return tally_of(ballot, Electorate(pools, scaled), pipeline, calibration)
 
 
 def vote_batch(
     classes: npt.ArrayLike | Sequence[npt.ArrayLike],
     confidences: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
     methods: Iterable[str] = ("dis-gmm",),
+    *,
+    confidence_scale: str | None = None,
 ) -> dict[str, IntArray]:
     """Return the winning class of each pool, by method; -1 where nothing was answered.
 
+    An answer without a confidence counts in the majority and has no other say; in a pool where no answer
+    has one, the majority decides.
+
     Args:
         classes: (n_pools, n_trajectories) integers, -1 for no answer; or one sequence per pool.
-        confidences: The same shape; not needed if `sc` is the only method.
+        confidences: The same shape, NaN where there is none.
         methods: Names. Work that they share is done once. `auto` takes the pools for the questions of
             one model, and estimates from all of them how far its confidences are to be trusted.
+        confidence_scale: As `vote` takes it.
 
     >>> vote_batch([[0, 1, 0], [1, 1, -1]], [[9.0, 8.0, 9.5], [7.0, 6.0, 5.0]], ["sc", "bon"])
     {'sc': array([0, 1]), 'bon': array([0, 1])}
@@ -84,7 +105,10 @@ def vote_batch(
         flat_confidences, other = _flatten(confidences, "confidences")
         if not np.array_equal(offsets, other):
             raise InputError(_shape_difference(offsets, other))
-    pools = (_integers(flat_classes), _floats(flat_confidences), offsets)
+    values = _floats(flat_confidences)
+    if is_logprob(confidence_scale):
+        values = exp_of(values, _place(offsets))
+    pools = (_integers(flat_classes), values, offsets)
     pipelines = _pipelines(methods)
     if any(pipeline.trust is not None for pipeline in pipelines.values()):
         trust = trust_of(*pools)
@@ -97,8 +121,8 @@ def vote_batch(
 
 def trust_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Trust:
     """Return what all pools together, as `elect` takes them, say about the worth of their confidences."""
-    blocks = blocks_of(classes, confidences, offsets)
-    told = [likelihoods(evidence_of(Electorate(block.pools).measured.pools)) for block in blocks]
+    scaled = on_scale(scale_of(classes, confidences), classes, confidences, offsets)
+    told = [likelihoods(Electorate(block.pools).evidence) for block in blocks_of(classes, scaled, offsets)]
     return learned(np.concatenate(told)) if told else Trust()
 
 
@@ -109,6 +133,7 @@ def elect(
     methods: Iterable[str],
     *,
     calibration: Calibration | None = None,
+    scale: Scale | None = None,
 ) -> dict[str, Outcome]:
     """Return the outcome of every pool by method, for pools that lie one after the other.
 
@@ -118,8 +143,9 @@ def elect(
         offsets: (n_pools + 1,) Pool i is [offsets[i]:offsets[i + 1]].
         methods: Names. `auto` judges each pool by itself.
         calibration: Where probabilities come from; without one they are NaN.
+        scale: How the confidences are weighed, where these are some pools of many; else they say it.
     """
-    return _elect(*_checked(classes, confidences, offsets), _pipelines(methods), calibration)
+    return _elect(*_checked(classes, confidences, offsets), _pipelines(methods), calibration, scale)
 
 
 def _elect(
@@ -128,17 +154,18 @@ def _elect(
     offsets: IntArray,
     pipelines: dict[str, Pipeline],
     calibration: Calibration | None = None,
+    scale: Scale | None = None,
 ) -> dict[str, Outcome]:
-    def place(index: int) -> str:
-        pool = int(np.searchsorted(offsets, index, side="right")) - 1
-        return f"confidence {index - offsets[pool]} of pool {pool}"
-
-    check_confidences(confidences, place)
-    _require_confidences(classes, confidences, pipelines.values(), place)
+    needing = next((pipeline.name for pipeline in pipelines.values() if pipeline.needs_positive), None)
+    check_confidences(confidences, _place(offsets), needing)
     n = len(offsets) - 1
     outcomes = {name: _empty_outcome(n) for name in pipelines}
-    for block in blocks_of(classes, confidences, offsets):
-        electorate = Electorate(block.pools)
+    scaled: Iterator[Block | None] = repeat(None)
+    scale = scale_of(classes, confidences) if scale is None else scale
+    if scale is not Scale.POSITIVE:
+        scaled = blocks_of(classes, on_scale(scale, classes, confidences, offsets), offsets)
+    for block, on in zip(blocks_of(classes, confidences, offsets), scaled, strict=False):
+        electorate = Electorate(block.pools, None if on is None else on.pools)
         for name, pipeline in pipelines.items():
             _record(outcomes[name], block, electorate, pipeline, calibration)
     return outcomes
@@ -171,27 +198,14 @@ def _checked(
     return *flat, ends
 
 
-def _require_confidences(
-    classes: IntArray,
-    confidences: FloatArray,
-    pipelines: Iterable[Pipeline],
-    place: Callable[[int], str],
-) -> None:
-    """Raise InputError if a method needs a confidence that an answered trajectory lacks."""
-    needing = [pipeline.name for pipeline in pipelines if pipeline.needs_confidence]
-    if not needing:
-        return
-    lacking = _lacking(classes, confidences)
-    if lacking.any():
-        raise InputError(
-            f"{place(int(lacking.argmax()))} is missing, which {needing[0]} needs:"
-            " give one (not NaN or None) to every answer, or use the method sc"
-        )
+def _place(offsets: IntArray) -> Callable[[int], str]:
+    """Return what says where in the pools a value of the flat array is."""
 
+    def place(index: int) -> str:
+        pool = int(np.searchsorted(offsets, index, side="right")) - 1
+        return f"confidence {index - offsets[pool]} of pool {pool}"
 
-def _lacking(classes: IntArray, confidences: FloatArray) -> BoolArray:
-    """Return which trajectories have an answer and no confidence."""
-    return (classes >= 0) & np.isnan(confidences)
+    return place
 
 
 def _flatten(values: object, what: str) -> tuple[npt.NDArray[np.generic], IntArray]:
@@ -245,7 +259,7 @@ def _floats(values: npt.NDArray[np.generic]) -> FloatArray:
         return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"confidences are of type {values.dtype}: hand in positive numbers, NaN where missing"
+            f"confidences are of type {values.dtype}: hand in numbers, NaN where missing"
         ) from None
 
 
@@ -256,8 +270,9 @@ def _empty_outcome(n: int) -> Outcome:
     def integers() -> IntArray:
         return np.full(n, -1, dtype=np.int64)
 
-    nothing = np.full(n, np.nan)
-    return Outcome(integers(), np.zeros(n), integers(), integers(), integers(), nothing, nothing.copy())
+    shares, separations, probabilities = np.zeros(n), np.full(n, np.nan), np.full(n, np.nan)
+    winners, cast, kept, unmeasured, rejected = (integers() for _ in range(5))
+    return Outcome(winners, shares, cast, kept, unmeasured, rejected, separations, probabilities)
 
 
 def _record(
@@ -268,22 +283,36 @@ def _record(
     calibration: Calibration | None,
 ) -> None:
     """Write one method's decisions on a block into the outcome."""
-    everybody = electorate
-    if pipeline.trust is not None:
-        electorate = electorate.measured
-    decision = pipeline.decide(electorate)
+    decision, voters = pipeline.decide(electorate), pipeline.voters(electorate)
     each = np.arange(len(decision.winners))
     answered = decision.winners >= 0
-    totals = decision.scores.sum(axis=1)
-    totals[~answered] = 1.0
-    outcome.share[block.which] = np.where(answered, decision.scores[each, decision.winners] / totals, 0.0)
-    outcome.n_cast[block.which] = np.count_nonzero(electorate.pools.answered, axis=1)
+    n_cast = np.count_nonzero(electorate.pools.answered, axis=1)
+    n_voters = n_cast
+    if voters is not electorate:
+        n_voters = np.count_nonzero(voters.pools.answered, axis=1)
+    outcome.share[block.which] = _shares(decision, electorate.pools)
+    outcome.n_cast[block.which] = n_cast
     outcome.n_kept[block.which] = np.count_nonzero(decision.kept, axis=1)
+    outcome.n_unmeasured[block.which] = n_cast - n_voters
     for target, ids in ((outcome.winner, decision.winners), (outcome.rejected, decision.rejected)):
         named = ids if block.classes is None else block.classes[each, ids]
         target[block.which] = np.where(ids >= 0, named, -1)
     if pipeline.filter is not None:
-        outcome.separation[block.which] = separations(electorate.splits(pipeline.filter))
+        outcome.separation[block.which] = separations(voters.splits(pipeline.filter))
     if calibration is not None:
-        probabilities = everybody.probabilities(calibration, pipeline.trust or Trust())
+        probabilities = electorate.probabilities(calibration, pipeline.trust or Trust())
         outcome.probability[block.which] = np.where(answered, probabilities[each, decision.winners], 0.0)
+
+
+def _shares(decision: Decision, pools: Pools) -> FloatArray:
+    """Return the winners' shares of the scores; of the votes, where scores are below 0."""
+    each, answered = np.arange(len(decision.winners)), decision.winners >= 0
+    totals = decision.scores.sum(axis=1)
+    mine = decision.scores[each, decision.winners]
+    if decision.scores.min(initial=0.0) < 0:
+        below = (decision.scores < 0).any(axis=1)
+        votes = np.count_nonzero(decision.kept & (pools.answers == decision.winners[:, None]), axis=1)
+        totals = np.where(below, np.count_nonzero(decision.kept, axis=1), totals)
+        mine = np.where(below, votes, mine)
+    totals[~answered] = 1.0
+    return np.where(answered, mine / totals, 0.0)

@@ -48,6 +48,11 @@ class Vote(Protocol):
     def needs_confidence(self) -> bool: ...
 
     @property
+    def by_rank(self) -> bool:
+        """Whether the order of confidences is all that it looks at, so that any finite numbers do."""
+        ...
+
+    @property
     def scores_confidence(self) -> bool:
         """Whether scores are in units of confidence, rather than counts or chances."""
         ...
@@ -66,6 +71,7 @@ class MajorityVote:
 
     name: ClassVar[str] = "sc"
     needs_confidence: ClassVar[bool] = False
+    by_rank: ClassVar[bool] = True
     scores_confidence: ClassVar[bool] = False
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:  # noqa: ARG002
@@ -78,6 +84,7 @@ class WeightedVote:
 
     name: ClassVar[str] = "wsc"
     needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = False
     scores_confidence: ClassVar[bool] = True
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
@@ -91,6 +98,7 @@ class BestOfN:
 
     name: ClassVar[str] = "bon"
     needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = True
     scores_confidence: ClassVar[bool] = True
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
@@ -115,6 +123,7 @@ class BordaVote:
     p: float = 0.5
     name: ClassVar[str] = "borda"
     needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = True
     scores_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -134,6 +143,7 @@ class MajorityOfBests:
 
     name: ClassVar[str] = "mob"
     needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = True
     scores_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -150,6 +160,7 @@ class PolynomialMajorityOfBests:
 
     name: ClassVar[str] = "mob-poly"
     needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = True
     scores_confidence: ClassVar[bool] = False
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
@@ -163,6 +174,7 @@ class HierarchicalVote:
     intervals: int = 10
     name: ClassVar[str] = "hier"
     needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = False
     scores_confidence: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

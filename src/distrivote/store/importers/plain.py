@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from distrivote.store.importers.base import HEAD, Format, Reading
+from distrivote.store.importers.base import Format, Reading
 from distrivote.store.importers.records import first_fields
 from distrivote.store.run_rows import Row
-from distrivote.store.tables import SUFFIXES, Columns, open_table
+from distrivote.store.tables import SUFFIXES, open_table
 
 _TELLING = {"question_id", "answer"}
 
@@ -28,10 +24,7 @@ def _is_one(path: Path, head: bytes) -> bool:
 
 def read(path: Path, reading: Reading) -> Iterator[Row]:
     """Yield the rows of a table; without a column of confidences they have none."""
-    columns = reading.columns
-    if columns.confidence == Columns().confidence and not _mentions(path, Columns().confidence or ""):
-        columns = replace(columns, confidence=None)
-    with open_table(str(path), columns) as table:
+    with open_table(str(path), reading.columns) as table:
         for batch in table.batches():
             content = batch.to_pydict()
             n = len(batch)
@@ -53,18 +46,6 @@ def read(path: Path, reading: Reading) -> Iterator[Row]:
                     ground_truth=truth,
                     confidence=math.nan if confidence is None else confidence,
                 )
-
-
-def _mentions(path: Path, column: str) -> bool:
-    """Say whether a table has a column of this name, as far as its beginning tells."""
-    with open(path, "rb") as file:
-        head = file.read(HEAD)
-    if head.startswith(b"PAR1"):
-        try:
-            return column in pq.read_schema(path).names
-        except (pa.ArrowException, OSError, UnicodeDecodeError):
-            return True  # whoever reads it says what is wrong
-    return column.encode() in head
 
 
 FORMAT = Format("table", "JSON Lines, CSV or Parquet with a row per answer", _is_one, read)

@@ -1,0 +1,177 @@
+"""What kind of numbers confidences are, and which of them a vote may be held with.
+
+Every confidence is a finite number, or NaN: missing. Votes that look at ranks alone take any of them. Votes
+that add confidences up need positive ones; log-probabilities become that by exp. `auto` and the probability
+weigh confidences too, but take any: all confidences of one call or file, never of one pool, say how.
+
+    POSITIVE   all are above 0: they count as they are
+    LOGPROB    none is above 0: they are log-probabilities, and exp of them counts
+    STANDARD   else: exp(STEP * z), z being a confidence in standard deviations from its pool's mean
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray
+
+STEP = 0.1
+"""What one standard deviation is in the logarithm: confidences of models scatter about so much, and two
+Gaussians still fit what comes out."""
+
+LOWEST = -700.0
+"""exp of less is 0 in floats, or nearly. The mean log-probability of a token is far above it."""
+
+_FLAT = 1e-12
+"""A standard deviation below this is rounding: all values are equal."""
+
+
+class Scale(StrEnum):
+    """How confidences become the positive numbers that are weighed."""
+
+    POSITIVE = "positive"
+    LOGPROB = "logprob"
+    STANDARD = "standard"
+
+
+NOTES = {
+    Scale.POSITIVE: "",
+    Scale.LOGPROB: "No confidence is above 0, so they are taken for log-probabilities: exp of them counts.",
+    Scale.STANDARD: (
+        "Confidences are neither all positive nor log-probabilities per token, so each is taken in standard"
+        " deviations of its question."
+    ),
+}
+"""What is said of a vote with such confidences."""
+
+
+def check_confidences(
+    confidences: FloatArray,
+    place: Callable[[int], str] = "confidence {}".format,
+    positive_for: str | None = None,
+) -> None:
+    """Raise InputError at the first value that is infinite, or not positive where a method needs that.
+
+    Args:
+        confidences: Flat; NaN is missing.
+        place: Says where a value came from.
+        positive_for: The method that needs positive ones, if there is one.
+    """
+    low, high = _range(confidences)
+    if low == -math.inf or high == math.inf or (positive_for is not None and low <= 0):
+        bad = ~(np.isnan(confidences) | permitted(confidences, positive_for is not None))
+        index = int(bad.argmax())
+        raise InputError(f"{place(index)} {fault(float(confidences[index]), positive_for, IN_PYTHON)}")
+
+
+IN_PYTHON = 'confidence_scale="logprob"'
+ON_THE_COMMAND_LINE = "--confidence-scale logprob"
+
+
+def permitted(values: Any, positive: bool) -> Any:
+    """Return whether a number may be a confidence, or which of an array; NaN, which is missing, may not."""
+    return (values > 0 if positive else values > -math.inf) & (values < math.inf)
+
+
+def fault(value: float, positive_for: str | None, option: str) -> str:
+    """Return what is wrong with a confidence that is not permitted; `option` is how to name the scale."""
+    if math.isinf(value) or positive_for is None:
+        return f"is {value:g}: confidences are finite, higher meaning surer; a missing one is NaN or blank"
+    return (
+        f"is {value:g}, and {positive_for} needs positive ones: for log-probabilities say {option}; auto and"
+        " votes by rank (sc, bon, borda, mob) take any numbers"
+    )
+
+
+def exp_of(
+    logprobs: FloatArray, place: Callable[[int], str] = "confidence {}".format, option: str = IN_PYTHON
+) -> FloatArray:
+    """Return exp of log-probabilities; InputError at the first value that is none. NaN stays NaN."""
+    low, high = _range(logprobs)
+    if high > 0 or low < LOWEST:
+        index = int(((logprobs > 0) | (logprobs < LOWEST)).argmax())
+        value = logprobs[index]
+        wrong = f"but log-probabilities are 0 or below: leave out {option}"
+        if value <= 0:
+            wrong = f"whose exp is 0: with {option}, give the mean log-probability of a token, not the sum"
+        raise InputError(f"{place(index)} is {value:g}, {wrong}")
+    logs: FloatArray = np.exp(logprobs)
+    return logs
+
+
+def is_logprob(name: str | None) -> bool:
+    """Return whether a user says that confidences are log-probabilities, by the one name that there is."""
+    if name is not None and name != Scale.LOGPROB:
+        raise UnknownNameError("scale of confidences", name, [Scale.LOGPROB])
+    return name is not None
+
+
+@dataclass(slots=True)
+class Seen:
+    """The range of the confidences so far, of answers only."""
+
+    low: float = math.nan
+    high: float = math.nan
+
+    def add(self, classes: IntArray, confidences: FloatArray) -> None:
+        low, high = _range(confidences)
+        if low <= 0:  # those of trajectories without an answer say nothing
+            low, high = _range(confidences[classes >= 0])
+        self.low, self.high = float(np.fmin(self.low, low)), float(np.fmax(self.high, high))
+
+    @property
+    def scale(self) -> Scale:
+        if not self.low <= 0:
+            return Scale.POSITIVE
+        return Scale.LOGPROB if self.high <= 0 and self.low >= LOWEST else Scale.STANDARD
+
+
+def scale_of(classes: IntArray, confidences: FloatArray) -> Scale:
+    """Return the scale that the confidences of one call speak for."""
+    seen = Seen()
+    seen.add(classes, confidences)
+    return seen.scale
+
+
+def on_scale(scale: Scale, classes: IntArray, confidences: FloatArray, offsets: IntArray) -> FloatArray:
+    """Return the positive numbers that are weighed: the confidences themselves where these are positive.
+
+    Pool i is [offsets[i]:offsets[i + 1]]. Nothing is said of trajectories without an answer.
+    """
+    if scale is Scale.POSITIVE:
+        return confidences
+    there = (classes >= 0) & ~np.isnan(confidences)
+    values = np.where(there, confidences, 0.0)
+    if scale is Scale.STANDARD:
+        which = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        peaks = np.zeros(len(offsets) - 1)
+        np.maximum.at(peaks, which, np.abs(values[offsets[0] : offsets[-1]]))
+        values[offsets[0] : offsets[-1]] /= np.where(peaks > 0, peaks, 1.0)[which]
+        values = STEP * standardised(values, there, offsets)
+    return np.where(there, np.exp(values), np.nan)
+
+
+def standardised(values: FloatArray, there: BoolArray, offsets: IntArray) -> FloatArray:
+    """Return the values in standard deviations from their pool's mean; 0 where one is not there."""
+    n_pools = len(offsets) - 1
+    inside = slice(int(offsets[0]), int(offsets[-1]))
+    which, some = np.repeat(np.arange(n_pools), np.diff(offsets)), there[inside]
+    kept = np.where(some, values[inside], 0.0)
+    n = np.maximum(np.bincount(which, some, n_pools), 1.0)
+    centred = np.where(some, kept - (np.bincount(which, kept, n_pools) / n)[which], 0.0)
+    sds = np.sqrt(np.bincount(which, centred**2, n_pools) / n)
+    result = np.zeros(len(values))
+    result[inside] = centred / np.where(sds > _FLAT, sds, np.inf)[which]
+    return result
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    """Return the least and the largest value, NaN if there is none."""
+    return float(np.fmin.reduce(values, initial=np.nan)), float(np.fmax.reduce(values, initial=np.nan))
