@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
@@ -116,6 +118,7 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
 def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
     name = run.path.resolve().name
     wanted = ["question_id", "answer_class", "correct", "k", "n_tokens", MEASURES[measure], SOURCE]
+    wanted += ["ground_truth"]
     if "measures" in reads:
         wanted += [column for column in MEASURES.values() if column not in wanted]
     if "lengths" in reads:
@@ -133,7 +136,8 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
         question = table["question_id"][start].as_py()
         pool = known_pool(question, {key: values[span] for key, values in arrays.items()})
         n_unknown += pool is None
-        pools += [pool] if pool is not None else []
+        truth = table["ground_truth"][start].as_py()
+        pools += [dataclasses.replace(pool, truth=truth)] if pool is not None else []
     note_unknown(notes, name, n_unknown, len(starts))
     if "top-mass" in reads:
         pools = [_with_top_mass(run, pool) for pool in pools]
@@ -203,12 +207,36 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
 
 def _run_set(name: str, manifest: Manifest, pools: tuple[Pool, ...]) -> PoolSet:
     ssc = manifest.ssc
-    settings = {"temperature": manifest.sampling.get("temperature"), **_settings(ssc or {})}
+    conditions = _conditions(manifest)
+    settings = {
+        (f"controller_{key}" if key in conditions else key): value
+        for key, value in _settings(ssc or {}).items()
+    } | conditions
     model = manifest.model
     steered = ssc is not None and ssc.get("kind") == "SelfStepConf"
     if ssc is not None and not steered:
         model = f"{model} ({ssc.get('kind')})"
     return PoolSet(name, model, manifest.benchmark, pools, steered, settings)
+
+
+def _conditions(manifest: Manifest) -> dict[str, float | int | str | bool | None]:
+    """Return under what a run was sampled and graded; None for what its manifest does not say."""
+    told: dict[str, Any] = {
+        **{name: getattr(manifest, name, None) for name in CONDITIONS},
+        **{name: value for name, value in manifest.sampling.items() if name in CONDITIONS},
+    }
+    if isinstance(n := manifest.sampling.get("n_logprobs"), int):
+        told["k"] = min(n, DEFAULT_K)
+    return {name: _plainly(value) for name, value in told.items()}
+
+
+def _plainly(value: Any) -> float | int | str | bool | None:
+    """Return a setting as one plain value; empty texts and lists are none."""
+    if isinstance(value, Mapping):
+        return " ".join(str(each) for each in value.values() if each is not None) or None
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(repr, value)) or None
+    return value if isinstance(value, (bool, int, float)) else (str(value or "") or None)
 
 
 def _settings(ssc: Mapping[str, Any]) -> dict[str, float | int | str | bool | None]:

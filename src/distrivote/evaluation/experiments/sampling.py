@@ -22,6 +22,7 @@ from distrivote.evaluation.experiments.tables import (
     GREEDY,
     Measured,
     Paper,
+    common_words,
     difference_table,
     line_table,
     measured,
@@ -189,7 +190,7 @@ def _length_table(setting: Setting, study: Study, known: Mapping[str, Mapping[st
         for way in WAYS:
             if not any(way.name in found and column in found[way.name].estimates for found in known.values()):
                 continue
-            row: dict[str, Cell] = {"benchmark": column, "method": way.name}
+            row: dict[str, Cell] = {"benchmark": study.label(column), "method": way.name}
             for name, found in known.items():
                 measured_here = found[way.name].estimates.get(column) if way.name in found else None
                 row |= cells(name, measured_here)
@@ -202,11 +203,10 @@ def _length_table(setting: Setting, study: Study, known: Mapping[str, Mapping[st
     columns.append(Column("method", "Sampling"))
     for name in known:
         label = LENGTHS[name].label
-        columns.append(Column(name, label, "number", 2, None, f"{name}_low", f"{name}_high"))
-        if name in beside:
-            columns.append(Column(f"{name}_paper", f"{label}, paper", "number", 2))
-    where = "" if several else f" ({columns_of(study)[0]})"
-    title = f"{study.model}: means per trajectory{where}"
+        theirs = f"{name}_paper" if name in beside else None
+        columns.append(Column(name, label, "number", 2, None, f"{name}_low", f"{name}_high", paper=theirs))
+    where = "" if several else f" ({study.label(columns_of(study)[0])})"
+    title = f"{study.model}: means per trajectory{where}{common_words(setting, study)}"
     return Table(slug(study.model), title, tuple(columns), tuple(rows))
 
 
