@@ -79,9 +79,15 @@ def load_pool_sets(
             raise UnknownNameError("thing to read", what, READS)
     sets: list[PoolSet] = []
     notes: list[str] = []
+    empty: list[str] = []
     for path in paths:
         if is_run(path):
-            found = [_of_run_by(Run.open(path), signal, reads, notes)]
+            run = Run.open(path)
+            if not len(run.table(("sample",))):
+                empty.append(path)
+                notes += [*run.notes, f"{path} holds no trajectories yet: it is left out"]
+                continue
+            found = [_of_run_by(run, signal, reads, notes)]
         else:
             found = list(_of_table(path, columns or Columns(), signal, notes))
         for one in found:
@@ -89,6 +95,12 @@ def load_pool_sets(
                 sets.append(one)
             else:
                 notes.append(f"{one.name} has no question whose right answer is known: it is left out")
+    if len(empty) == len(paths) > 0:
+        verb = "holds" if len(empty) == 1 else "hold"
+        raise InputError(
+            f"{', '.join(empty)} {verb} no trajectories yet: sample some with distrivote generate, or name"
+            " another run"
+        )
     if not sets:
         raise InputError(
             f"no right answers are known in {', '.join(paths)}: evaluate needs ground_truth or correct"

@@ -68,9 +68,10 @@ def _temperature_notes(study: Study, benches: Sequence[Bench]) -> Iterator[str]:
         if bench.temperature is not None and bench.temperature != wanted:
             unlike.setdefault(bench.temperature, []).append(study.label(bench.benchmark))
     for temperature, where in unlike.items():
+        but = " but for lengths" if temperature == 0 else ""
         yield (
-            f"{study.model} on {', '.join(where)}: sampled at temperature {temperature:g}, and the paper's runs"
-            f" at {wanted:g}, so its numbers{' but for lengths' if temperature == 0 else ''} are not put beside"
+            f"{study.model} on {', '.join(where)}: sampled at temperature {temperature:g}, the paper's runs"
+            f" at {wanted:g}, so its numbers{but} are not put beside"
         )
 
 

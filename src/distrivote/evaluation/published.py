@@ -19,15 +19,40 @@ from distrivote.evaluation.model_names import model_name
 
 SOURCE = "Believe Your Model: Distribution-Guided Confidence Calibration"
 
+_STARRED = (
+    "The paper gives DIS-GMM* of DeepSeek-R1-8B on AIME2025 as 86.46 here and as 86.64 in the main table."
+)
+
 CONTRADICTIONS: Mapping[str, tuple[str, ...]] = {
     "main": (
         "The paper says MoB-adaptive but was run with q = 0.1; its method's own q is 0.75. Both are shown,"
         " and the published value belongs to q = 0.1.",
         "The paper gives DIS-Top50 of DeepSeek-R1-8B as 76.32 in the main and component tables and as 75.10"
         " in the clustering table.",
+        "The paper gives DIS-GMM* of DeepSeek-R1-8B on AIME2025 as 86.64 here and as 86.46 in the tables of"
+        " components, budgets, alpha and delta, and its average as 77.84 here and as 77.62 in the table of"
+        " intervals, at the same 10.",
     ),
     "components": (
         "The paper gives DIS-Top50 of DeepSeek-R1-8B as 76.32 here and as 75.10 in the clustering table.",
+        _STARRED,
+    ),
+    "budget": (_STARRED,),
+    "alpha": (_STARRED,),
+    "delta": (
+        _STARRED,
+        "The paper's delta = 0.1 has a pass@1 of 58.96 on HMMT2025 where basic inference has 57.71, though it"
+        " says that SelfStepConf does nothing at so low a delta.",
+    ),
+    "intervals": (
+        "The paper gives the average of DIS-GMM* of DeepSeek-R1-8B with 10 intervals as 77.62 here and as"
+        " 77.84 in the main table, which has 10 intervals too.",
+    ),
+    "pass1": (
+        "The paper's pass@1 of Qwen3-32B* with SelfStepConf repeats that of Qwen3-14B* in four of five"
+        " columns (GPQA-D 54.24, AIME2024 30.05, AIME2025 21.64, BRUMO2025 34.02).",
+        "The paper gives the average pass@1 of Qwen3-14B* with SelfStepConf as 42.14, and its columns give"
+        " 43.06.",
     ),
     "clustering": (
         "The paper gives the voting accuracy of Top50 as 75.10 here and as 76.32 in the main table.",

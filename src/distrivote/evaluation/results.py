@@ -29,7 +29,7 @@ class Column:
     decimals: int = 1
 
     spread: str | None = None
-    """The field with the standard deviation over repeats, which are draws; the paper's ± is something else."""
+    """The field with the standard deviation over repeats, which are draws. The paper's ± is another one."""
 
     low: str | None = None
     high: str | None = None

@@ -34,6 +34,7 @@ from distrivote.evaluation.pools import Pool
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
+from distrivote.voting.explain import count
 
 _WAY_PAIR = (("SelfStepConf", "BasicInference"),)
 
@@ -110,9 +111,8 @@ def _make_pass1(setting: Setting, scores: Scores) -> Findings:
                     for column, found in whole.estimates.items()
                 }
                 rows.append(whole._replace(estimates=estimates))
-        title = (
-            f"{study.model}: pass@1 over the whole pool; spread over {setting.n_repeats} draws of one answer"
-        )
+        draws = f"± over {count(setting.n_repeats, 'draw')} of one answer"
+        title = f"{study.model}: pass@1 over the whole pool; {draws}"
         paper = Paper("pass_at_1", "", "pass@1")
         tables.append(line_table(setting, study, rows, title=title, label="Sampling", paper=paper))
         differences = difference_table(setting, study, rows, _WAY_PAIR)
@@ -174,7 +174,10 @@ def _make_length(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
             notes.append(f"{study.model}: these runs do not record {', '.join(unknown)}")
         notes += no_ssc_note(study)
     if setting.published is not None:
-        notes.append("The paper's lengths are those of one trajectory per question at temperature 0")
+        notes.append(
+            "The paper's lengths are those of one trajectory per question at temperature 0: they stand beside"
+            " no run of another temperature"
+        )
         notes.append(
             "The paper's times are milliseconds per iteration on its own GPUs: none is put beside ours"
         )

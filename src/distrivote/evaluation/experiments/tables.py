@@ -276,4 +276,4 @@ def missing_notes(rows: Sequence[Measured], study: Study, lines: Sequence[Line])
 
 
 def budget_words(setting: Setting) -> str:
-    return f"{setting.budget} trajectories, {setting.n_repeats} repeats"
+    return f"{count(setting.budget, 'trajectory')}, {count(setting.n_repeats, 'repeat')}"
