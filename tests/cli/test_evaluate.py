@@ -20,7 +20,10 @@ import pytest
 from distrivote.cli import evaluate as module
 from distrivote.cli.evaluate import _with_folders_opened
 from distrivote.cli.main import main
+from distrivote.engines.base import SamplingParams
 from distrivote.evaluation.experiments.registry import EXPERIMENTS
+from distrivote.store.manifest import Manifest
+from distrivote.store.run_writer import RunWriter
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = str(ROOT / "examples" / "answers.jsonl")
@@ -242,3 +245,23 @@ def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
         str(tmp_path / "b"),
         "x.csv",
     ]
+
+
+@pytest.mark.parametrize("command", [("evaluate",), ("calibrate", "-o", "calibration.json")])
+def test_a_run_without_trajectories_is_one_sentence(
+    command: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with RunWriter(tmp_path / "run", Manifest.of("replay", "tiny", "math", "sums", SamplingParams())):
+        pass
+    with pytest.raises(SystemExit) as left:
+        main([*command, "run"])
+    assert left.value.code == 2
+    assert capsys.readouterr().err == (
+        "distrivote: error: run holds no trajectories yet: sample some with distrivote generate, or name"
+        " another run\n"
+    )
+    assert not (tmp_path / "calibration.json").exists()

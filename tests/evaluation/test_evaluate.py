@@ -147,8 +147,8 @@ def test_published_numbers_stand_beside_measured_ones() -> None:
     report = evaluate(sets, ["main", "budget"], n_repeats=2, against_paper=True)
     found = rows(report, "DeepSeek-R1-8B")
     assert found["DIS-GMM"]["Avg._paper"] == pytest.approx(0.7695)
-    assert found["MoB-adaptive (q = 0.1)"]["Avg._paper"] == pytest.approx(0.7530)
-    assert found["MoB-adaptive (q = 0.75)"]["Avg._paper"] is None
+    assert found["MoB (q = 0.1)"]["Avg._paper"] == pytest.approx(0.7530)
+    assert found["MoB (q = 0.75)"]["Avg._paper"] is None
     assert rows(report, "DeepSeek-R1-8B-budget")["DIS-GMM at 8"]["Avg._paper"] == pytest.approx(0.7312)
     assert any("q = 0.1" in note for note in report.results[0].notes)
     # An average over fewer benchmarks is another average.

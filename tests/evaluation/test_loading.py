@@ -11,15 +11,20 @@ import pytest
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.loading import load_pool_sets
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.selfstepconf import BudgetForcing, Controller, SelfStepConf
 from distrivote.store.manifest import Manifest
 from distrivote.store.run_rows import Row
 from distrivote.store.run_writer import RunWriter
 from distrivote.store.tables import Columns
 
 
-def write_run(path: Path, rows: list[Row], ssc: SelfStepConf | None = None) -> str:
-    manifest = Manifest.of("replay", "tiny", "math", "sums", SamplingParams(temperature=0.5), ssc, budget=8)
+def write_run(
+    path: Path,
+    rows: list[Row],
+    ssc: Controller | None = None,
+    params: SamplingParams = SamplingParams(temperature=0.5),  # noqa: B008  # a frozen value
+) -> str:
+    manifest = Manifest.of("replay", "tiny", "math", "sums", params, ssc, budget=8)
     with RunWriter(path, manifest) as writer:
         for row in rows:
             writer.add(row)
@@ -54,7 +59,7 @@ def test_a_run_becomes_a_pool_set(tmp_path: Path) -> None:
     np.testing.assert_array_equal(only.measures["tail"], [np.nan, 3.0, np.nan, np.nan])
     assert only.n_tokens is not None
     assert only.n_tokens.tolist() == [10, 20, 30, 40]
-    assert loaded.notes == ("first: 1 of 2 questions have no known answer and are left out",)
+    assert loaded.notes == ("first: 1 of 2 questions has no known answer and is left out",)
 
 
 def test_steps_and_reflections_are_counted_only_if_asked_for(tmp_path: Path) -> None:
@@ -173,3 +178,34 @@ def test_seconds_are_read_where_a_run_has_them(tmp_path: Path) -> None:
     assert with_times.pools[0].seconds is not None
     np.testing.assert_array_equal(with_times.pools[0].seconds, [1.5, np.nan])
     assert without.pools[0].seconds is None
+
+
+def test_a_set_knows_under_what_it_was_sampled(tmp_path: Path) -> None:
+    params = SamplingParams(
+        temperature=0.7, top_p=0.9, max_tokens=77, thinking=False, stop=("\n\n",), n_logprobs=5
+    )
+    path = write_run(tmp_path / "run", [row("q", 0, "1", "1")], BudgetForcing(max_tokens=9), params)
+    (found,) = load_pool_sets([path]).pool_sets
+    assert found.settings == found.settings | {
+        "thinking": False,
+        "template": "math",
+        "system": None,
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "max_tokens": 77,
+        "stop": repr("\n\n"),
+        "k": 5,
+        "stop_when": None,
+        "grader": None,
+        "controller_max_tokens": 9,
+    }
+    assert found.pools[0].truth == "1"
+
+
+def test_a_run_without_trajectories_is_one_sentence(tmp_path: Path) -> None:
+    empty, other = write_run(tmp_path / "empty", []), write_run(tmp_path / "other", [row("q", 0, "1", "1")])
+    with pytest.raises(InputError, match="empty holds no trajectories yet: sample some with distrivote"):
+        load_pool_sets([empty])
+    loaded = load_pool_sets([empty, other])
+    assert [each.name for each in loaded.pool_sets] == ["other"]
+    assert loaded.notes == (f"{empty} holds no trajectories yet: it is left out",)

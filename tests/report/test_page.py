@@ -127,3 +127,9 @@ def test_runs_with_different_fields_share_a_table() -> None:
         ("questions", "whole"),
         ("alpha", "text"),
     ]
+
+
+def test_the_papers_number_is_in_our_cell(page: str) -> None:
+    found = re.findall(r'<small class="paper">paper ([\d.]+)</small></td>', page)
+    assert found == ["69.3", "69.8", "65.9", "72.6", "74.5", "74.2", "77.2", "78.5"]
+    assert ", paper<" not in page

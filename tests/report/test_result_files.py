@@ -27,7 +27,7 @@ REPORT = made_up_report()
 
 def test_the_tidy_table_has_a_line_per_cell() -> None:
     lines = tidy_table(REPORT).to_pylist()
-    assert len(lines) == 9 * 6 + 4 * 4
+    assert len(lines) == 9 * 5 + 4 * 4
     (found,) = [
         line
         for line in lines
@@ -38,6 +38,10 @@ def test_the_tidy_table_has_a_line_per_cell() -> None:
     assert found["spread"] == 0.0023
     assert found["text"] is None
     assert found["row"] == 7
+    assert found["paper"] is None
+    beside = {line["label"]: line["paper"] for line in lines if line["column"] == "Avg."}
+    assert beside["DIS-GMM"] == pytest.approx(METHODS["DIS-GMM"] + 0.004)
+    assert beside["MoB"] is None
 
 
 def test_missing_cells_and_nan_are_null() -> None:

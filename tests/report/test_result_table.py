@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from rich.cells import cell_len
 
 from distrivote.evaluation.results import Column, Table
 from distrivote.report.result_table import result_table
-from report.made_up import EVIL, awkward_table, main_table
+from report.made_up import EVIL, METHODS, awkward_table, main_table
 from report.test_terminal import WIDTHS, shown
 
 
@@ -21,24 +22,46 @@ def test_no_line_is_wider_than_the_terminal(table: Table, width: int) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_decimals_stand_under_each_other(width: int) -> None:
-    lines = shown(result_table(main_table(), width), width).splitlines()[2:11]
-    assert len({line.index("%") for line in lines}) == 1
+    lines = shown(result_table(main_table(), width), width).splitlines()
+    ours = [line for line in lines if "%" in line and line.split()[0] in METHODS]
+    theirs = [line for line in lines if line.startswith("    paper ")]
+    assert (len(ours), len(theirs)) == (9, 8)
+    assert len({line.index("%") for line in ours}) == 1
+    # The published number stands under the last one of its row, dot under dot.
+    assert {line.rindex(".") for line in theirs} < {at.start() for at in re.finditer(r"\.", ours[0])}
+
+
+def test_the_papers_numbers_add_lines_and_no_width() -> None:
+    table = main_table()
+    without = dataclasses.replace(
+        table, columns=tuple(dataclasses.replace(column, paper=None) for column in table.columns)
+    )
+    wide, narrow = (shown(result_table(each, 200), 200).splitlines() for each in (table, without))
+    assert max(map(len, wide[:-1])) == max(map(len, narrow[:-1]))
+    assert len(wide) == len(narrow) + 8
+    assert "paper: the published number" in wide[-1]
+    at = next(index for index, line in enumerate(wide) if line.split()[0] == "DIS-GMM*")
+    assert wide[at + 1].split() == ["paper", "78.5"]
+    # MoB has no published number here: nothing stands under it.
+    at = next(index for index, line in enumerate(wide) if line.split()[0] == "MoB")
+    assert wide[at + 1].split()[0] == "WSC-Top50"
 
 
 def test_a_narrow_terminal_loses_details_before_columns() -> None:
     wide, middle, narrow, tiny = (
-        shown(result_table(main_table(), width), width) for width in (200, 120, 80, 45)
+        shown(result_table(main_table(), width), width) for width in (200, 110, 80, 45)
     )
     assert "±0.2" in wide
     assert "60.8 to 66.8" in wide
     assert "±0.2" not in middle
     assert "60.8 to 66.8" in middle
     assert "60.8" not in narrow
-    assert "Avg., paper" in narrow
+    assert "Avg." in narrow
+    assert "69.3" in narrow
     assert "a to b" not in narrow
     assert "…95% intervals left out; -o FILE gives them" in narrow
     assert "left out" not in middle
-    assert "…2 more columns; -o FILE gives all" in tiny
+    assert "…1 more column; -o FILE gives all" in tiny
 
 
 def test_the_best_is_bold_and_ties_are_marked() -> None:

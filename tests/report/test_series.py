@@ -10,7 +10,7 @@ from distrivote.evaluation.results import Cell
 from distrivote.report.series import BLUE, GREEN, VERMILLION, in_order, styles_of
 
 METHODS = [
-    "SC", "WSC", "BoN", "MoB-adaptive (q = 0.75)", "WSC-Top50", "WSC-GMM", "DIS-Top50", "DIS-GMM",
+    "SC", "WSC", "BoN", "MoB (q = 0.75)", "WSC-Top50", "WSC-GMM", "DIS-Top50", "DIS-GMM",
     "WSC-GMM*", "DIS-GMM*",
 ]  # fmt: skip
 

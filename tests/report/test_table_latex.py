@@ -27,14 +27,34 @@ def test_numbers_and_intervals_are_columns() -> None:
     assert r"71.8\rlap{$^{\approx}$}" in text
     assert r"\label{tab:main}" in text
     rows = [line for line in text.splitlines() if line.strip().startswith(("SC", "DIS"))]
-    assert [line.count(" & ") for line in rows] == [4] * (len(rows) // 2) + [5] * (len(rows) // 2)
+    assert [line.count(" & ") for line in rows] == [4] * len(rows)
+
+
+def test_the_papers_number_is_a_line_below_ours() -> None:
+    lines = table_latex(main_table(), "tab:main").splitlines()
+    at = [index for index, line in enumerate(lines) if line.strip().startswith("DIS-GMM{*}")]
+    assert lines[at[0] + 1].strip() == r"\bottomrule"
+    assert lines[at[1] + 1].strip() == r"\quad paper &  &  & \textit{78.5} &  \\"
+    assert "Paper: the published number" in table_latex(alone(), "x")
+
+
+def test_a_row_and_the_papers_line_below_it_stay_in_one_tabular() -> None:
+    for line in table_latex(alone(71), "x").split(r"\midrule")[1:]:
+        assert r"\quad paper" not in line.strip().splitlines()[0]
+
+
+def alone(n: int = 1) -> Table:
+    """Return a table with nothing to explain but the paper's numbers, which every other row has."""
+    columns = (Column("m", "Method"), Column("a", "Accuracy", "percent", paper="p"))
+    rows = tuple({"m": str(i), "a": 0.5, "p": None if i % 2 else 0.25} for i in range(n))
+    return Table("t", "Alone", columns, rows)
 
 
 def test_what_is_wider_than_a_line_is_set_in_parts_with_the_names_of_the_rows_in_each() -> None:
     text = table_latex(main_table(), "tab:main")
     headers = [line.strip() for line in text.splitlines() if line.strip().startswith("Method")]
     assert len(headers) == 2
-    assert headers[1].endswith(r"{Avg.} & Avg., paper \\")
+    assert headers[1].endswith(r"{Avg.} \\")
     assert text.count(r"\begin{table}") == text.count(r"\caption") == 1
 
 

@@ -11,12 +11,13 @@ from report.made_up import awkward_table, made_up_report, main_table
 
 def test_a_table_reads_well_as_plain_text() -> None:
     lines = table_markdown(main_table()).splitlines()
-    assert len(lines) == 2 + 9
+    assert len(lines) == 2 + 9 + 8
     assert len({len(line) for line in lines}) == 1
     assert lines[1].startswith("| ------")
     assert "-: |" in lines[1]
-    assert "**73.1%** ±0.2 (70.0 to 76.0)" in lines[-1]
-    assert "71.8% ≈" in lines[-2]
+    assert "**73.1%** ±0.2 (70.0 to 76.0)" in lines[-2]
+    assert lines[-1].replace("|", "").split() == ["*paper*", "*78.5*"]
+    assert "71.8% ≈" in lines[-4]
 
 
 def test_cells_can_not_break_out_of_their_table() -> None:

@@ -16,11 +16,12 @@ from distrivote.evaluation.draws import check_budget
 from distrivote.evaluation.estimates import LEVEL, N_RESAMPLES
 from distrivote.evaluation.experiments.base import Experiment, Setting
 from distrivote.evaluation.experiments.registry import experiments_named
+from distrivote.evaluation.paper_runs import paper_notes
 from distrivote.evaluation.pools import PoolSet, distinct
 from distrivote.evaluation.published import CONTRADICTIONS, SOURCE, published
 from distrivote.evaluation.results import Report, Result, Row
 from distrivote.evaluation.scoring import Scores, has_confidence, score
-from distrivote.evaluation.studies import studies_of
+from distrivote.evaluation.studies import shared_questions, studies_of
 from distrivote.voting.tallies import in_majority_only
 
 BUDGET = 128
@@ -61,7 +62,10 @@ def evaluate(
     chosen = min(BUDGET, *(each.smallest for each in sets)) if budget is None else budget
     check_budget(sets, chosen)
     studies, notes = studies_of(sets)
-    setting = Setting(sets, studies, chosen, n_repeats, seed, published() if against_paper else None, clock)
+    shared, told = shared_questions(sets, studies)
+    known = published() if against_paper else None
+    setting = Setting(sets, studies, chosen, n_repeats, seed, known, clock, shared)
+    beside = paper_notes(known, sets, studies) if known is not None else []
     tell = watch or (lambda _part, _what: None)
     asks = [ask for experiment in wanted for ask in experiment.asks(setting)]
     scores = score(
@@ -88,7 +92,7 @@ def evaluate(
             "version": version("distrivote"),
             "published": SOURCE if against_paper else None,
         },
-        (*notes, *_notes(sets, budget, chosen)),
+        (*notes, *told, *_notes(sets, budget, chosen), *beside),
     )
 
 

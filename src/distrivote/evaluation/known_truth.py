@@ -61,4 +61,5 @@ def _known(classes: Ints, truth: Any) -> Flags:
 
 def note_unknown(notes: list[str], name: str, n_unknown: int, n: int) -> None:
     if 0 < n_unknown < n:
-        notes.append(f"{name}: {n_unknown} of {n} questions have no known answer and are left out")
+        have = "has no known answer and is" if n_unknown == 1 else "have no known answer and are"
+        notes.append(f"{name}: {n_unknown} of {n} questions {have} left out")

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.remarks import Remarks
-from distrivote.confidence import DEFAULT_MEASURE, LENGTH
+from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, LENGTH
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
@@ -81,9 +82,15 @@ def load_pool_sets(
             raise UnknownNameError("thing to read", what, READS)
     sets: list[PoolSet] = []
     notes: list[str] = []
+    empty: list[str] = []
     for path in paths:
         if is_run(path):
-            found = [_of_run_by(Run.open(path, same), signal, reads, notes)]
+            run = Run.open(path, same)
+            if not len(run.table(("sample",))):
+                empty.append(path)
+                notes += [*run.notes, f"{path} holds no trajectories yet: it is left out"]
+                continue
+            found = [_of_run_by(run, signal, reads, notes)]
         else:
             found = list(_of_table(path, columns or Columns(), signal, same, notes))
         for one in found:
@@ -91,6 +98,12 @@ def load_pool_sets(
                 sets.append(one)
             else:
                 notes.append(f"{one.name} has no question whose right answer is known: it is left out")
+    if len(empty) == len(paths) > 0:
+        verb = "holds" if len(empty) == 1 else "hold"
+        raise InputError(
+            f"{', '.join(empty)} {verb} no trajectories yet: sample some with distrivote generate, or name"
+            " another run"
+        )
     if not sets:
         raise InputError(
             f"no right answers are known in {', '.join(paths)}: evaluate needs ground_truth or correct"
@@ -120,6 +133,7 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
 def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
     name = run.path.resolve().name
     wanted = ["question_id", "answer_class", "correct", "k", "n_tokens", MEASURES[measure], SOURCE]
+    wanted += ["ground_truth"]
     if "measures" in reads:
         wanted += [column for column in MEASURES.values() if column not in wanted]
     if "lengths" in reads:
@@ -137,7 +151,8 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
         question = table["question_id"][start].as_py()
         pool = known_pool(question, {key: values[span] for key, values in arrays.items()})
         n_unknown += pool is None
-        pools += [pool] if pool is not None else []
+        truth = table["ground_truth"][start].as_py()
+        pools += [dataclasses.replace(pool, truth=truth)] if pool is not None else []
     note_unknown(notes, name, n_unknown, len(starts))
     if "top-mass" in reads:
         pools = [_with_top_mass(run, pool) for pool in pools]
@@ -207,12 +222,36 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
 
 def _run_set(name: str, manifest: Manifest, pools: tuple[Pool, ...]) -> PoolSet:
     ssc = manifest.ssc
-    settings = {"temperature": manifest.sampling.get("temperature"), **_settings(ssc or {})}
+    conditions = _conditions(manifest)
+    settings = {
+        (f"controller_{key}" if key in conditions else key): value
+        for key, value in _settings(ssc or {}).items()
+    } | conditions
     model = manifest.model
     steered = ssc is not None and ssc.get("kind") == "SelfStepConf"
     if ssc is not None and not steered:
         model = f"{model} ({ssc.get('kind')})"
     return PoolSet(name, model, manifest.benchmark, pools, steered, settings)
+
+
+def _conditions(manifest: Manifest) -> dict[str, float | int | str | bool | None]:
+    """Return under what a run was sampled and graded; None for what its manifest does not say."""
+    told: dict[str, Any] = {
+        **{name: getattr(manifest, name, None) for name in CONDITIONS},
+        **{name: value for name, value in manifest.sampling.items() if name in CONDITIONS},
+    }
+    if isinstance(n := manifest.sampling.get("n_logprobs"), int):
+        told["k"] = min(n, DEFAULT_K)
+    return {name: _plainly(value) for name, value in told.items()}
+
+
+def _plainly(value: Any) -> float | int | str | bool | None:
+    """Return a setting as one plain value; empty texts and lists are none."""
+    if isinstance(value, Mapping):
+        return " ".join(str(each) for each in value.values() if each is not None) or None
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(repr, value)) or None
+    return value if isinstance(value, (bool, int, float)) else (str(value or "") or None)
 
 
 def _settings(ssc: Mapping[str, Any]) -> dict[str, float | int | str | bool | None]:

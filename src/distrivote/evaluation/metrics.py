@@ -10,6 +10,7 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Flags, Floats, Ints
+from distrivote.voting.explain import count
 
 
 def accuracy(correct: Flags, members: Flags) -> Floats:
@@ -68,7 +69,7 @@ def pass_at_k(n: int, n_correct: Ints, k: int) -> Floats:
     [0.0, 0.5, 0.8333333333333334, 1.0]
     """
     if not 1 <= k <= n:
-        raise InputError(f"pass@{k} of {n} trajectories: give a k from 1 to {n}")
+        raise InputError(f"pass@{k} of {count(n, 'trajectory')}: give a k from 1 to {n}")
     # misses[c] = prod over i < c of (n - k - i) / (n - i)
     i = np.arange(n)
     misses = np.concatenate([[1.0], np.cumprod(np.maximum(n - k - i, 0) / (n - i))])

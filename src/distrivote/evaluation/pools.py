@@ -53,6 +53,9 @@ class Pool:
     top_mass_99: Floats | None = None
     """(n,) The share of tokens at which these have more than 99%."""
 
+    truth: str | None = None
+    """The right answer as it is written, where that is known."""
+
     def __post_init__(self) -> None:
         n = len(self.classes)
         columns = {"correct": self.correct, "confidence": self.confidence, **self.measures}
@@ -117,6 +120,24 @@ class PoolSet:
     def smallest(self) -> int:
         """The number of trajectories that every question has."""
         return min((pool.n_trajectories for pool in self.pools), default=0)
+
+    def only(self, questions: frozenset[str] | None) -> PoolSet:
+        """Return the set with these questions alone; as it is for None."""
+        if questions is None:
+            return self
+        return replace(self, pools=tuple(pool for pool in self.pools if pool.question in questions))
+
+
+def common_questions(sets: Sequence[PoolSet]) -> frozenset[str]:
+    """Return the questions that all sets have: the same id, and no other right answer."""
+    truths: dict[str, str] = {}
+    strange: set[str] = set()
+    for each in sets:
+        for pool in each.pools:
+            if pool.truth is not None and truths.setdefault(pool.question, pool.truth) != pool.truth:
+                strange.add(pool.question)
+    names = [{pool.question for pool in each.pools} for each in sets]
+    return frozenset(set.intersection(*names) - strange) if names else frozenset()
 
 
 def distinct(sets: Sequence[PoolSet]) -> tuple[PoolSet, ...]:

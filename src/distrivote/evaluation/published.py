@@ -13,8 +13,15 @@ import csv
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
+from typing import NamedTuple
+
+from distrivote.evaluation.model_names import model_name
 
 SOURCE = "Believe Your Model: Distribution-Guided Confidence Calibration"
+
+_STARRED = (
+    "The paper gives DIS-GMM* of DeepSeek-R1-8B on AIME2025 as 86.46 here and as 86.64 in the main table."
+)
 
 CONTRADICTIONS: Mapping[str, tuple[str, ...]] = {
     "main": (
@@ -22,9 +29,30 @@ CONTRADICTIONS: Mapping[str, tuple[str, ...]] = {
         " and the published value belongs to q = 0.1.",
         "The paper gives DIS-Top50 of DeepSeek-R1-8B as 76.32 in the main and component tables and as 75.10"
         " in the clustering table.",
+        "The paper gives DIS-GMM* of DeepSeek-R1-8B on AIME2025 as 86.64 here and as 86.46 in the tables of"
+        " components, budgets, alpha and delta, and its average as 77.84 here and as 77.62 in the table of"
+        " intervals, at the same 10.",
     ),
     "components": (
         "The paper gives DIS-Top50 of DeepSeek-R1-8B as 76.32 here and as 75.10 in the clustering table.",
+        _STARRED,
+    ),
+    "budget": (_STARRED,),
+    "alpha": (_STARRED,),
+    "delta": (
+        _STARRED,
+        "The paper's delta = 0.1 has a pass@1 of 58.96 on HMMT2025 where basic inference has 57.71, though it"
+        " says that SelfStepConf does nothing at so low a delta.",
+    ),
+    "intervals": (
+        "The paper gives the average of DIS-GMM* of DeepSeek-R1-8B with 10 intervals as 77.62 here and as"
+        " 77.84 in the main table, which has 10 intervals too.",
+    ),
+    "pass1": (
+        "The paper's pass@1 of Qwen3-32B* with SelfStepConf repeats that of Qwen3-14B* in four of five"
+        " columns (GPQA-D 54.24, AIME2024 30.05, AIME2025 21.64, BRUMO2025 34.02).",
+        "The paper gives the average pass@1 of Qwen3-14B* with SelfStepConf as 42.14, and its columns give"
+        " 43.06.",
     ),
     "clustering": (
         "The paper gives the voting accuracy of Top50 as 75.10 here and as 76.32 in the main table.",
@@ -51,7 +79,15 @@ _MODELS = {
     "deepseekr10528qwen38b": "DeepSeek-R1-8B",
     "deepseekr1distillqwen7b": "DeepSeek-R1-7B",
     "llama318binstruct": "Llama3.1-8B-Instruct",
+    "metallama318binstruct": "Llama3.1-8B-Instruct",
 }
+_NEVER_THINK = ("Llama3.1-8B-Instruct", "Qwen2.5-Math-7B")
+"""Models without a switch for thinking, and without thoughts."""
+
+BENCHMARKS = ("HMMT2025", "GPQA-D", "AIME2024", "AIME2025", "BRUMO2025")
+"""In the order of the paper's columns, by the names that its main table has."""
+
+N_QUESTIONS = {"GPQA-D": 198} | dict.fromkeys(("HMMT2025", "AIME2024", "AIME2025", "BRUMO2025"), 30)
 _BENCHMARKS = {
     "hmmtfeb2025": "HMMT2025",
     "hmmt": "HMMT2025",
@@ -63,31 +99,72 @@ _BENCHMARKS = {
 }
 
 
+class KnownModel(NamedTuple):
+    """A model of the paper."""
+
+    name: str
+    """As the paper has it, without the star."""
+
+    quantised: str | None
+    """How the weights were shortened, if the name says so: the paper's were not."""
+
+    thinking: bool | None
+    """Whether it thinks, as the name says it; None: the name does not say."""
+
+
 class Published:
     """The numbers by table, model, method, setting, benchmark and metric."""
 
     def __init__(self, values: Mapping[tuple[str, ...], float]) -> None:
         self._values = values
-        models = {key[1] for key in values}
-        self._models = {_plain(name): name for name in sorted(models)} | _MODELS
+        self._names = {key[1] for key in values}
+        self._models = {_plain(name): name.removesuffix("*") for name in sorted(self._names)} | _MODELS
         self._benchmarks = {_plain(key[4]): key[4] for key in values} | _BENCHMARKS
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def model(self, name: str) -> str | None:
-        """Return what the paper calls a model; a name that says non-thinking gets its star.
+    def known(self, name: str) -> KnownModel | None:
+        """Return the model that a name, a path or a file stands for, None if the paper has it not."""
+        base, quantised = model_name(name.removeprefix("simulated "))
+        plain = _plain(base)
+        thinking = None
+        if "nonthinking" in plain or base.endswith("*"):
+            thinking = False
+        elif "thinking" in plain:
+            thinking = True
+        known = self._models.get(plain.replace("nonthinking", "").replace("thinking", ""))
+        return None if known is None else KnownModel(known, quantised, thinking)
+
+    def thinks(self, name: str, thinking: bool | None = None) -> bool | None:
+        """Return whether a model thinks: as it was told, else as its name says, else as it does by itself.
+
+        >>> published().thinks("Qwen/Qwen3-14B"), published().thinks("Qwen3-14B*")
+        (True, False)
+        """
+        known = self.known(name)
+        if known is None:
+            return thinking
+        if known.name in _NEVER_THINK:
+            return False
+        said = known.thinking if thinking is None else thinking
+        return True if said is None else said
+
+    def model(self, name: str, thinking: bool | None = None) -> str | None:
+        """Return what the paper calls a model, with a star where it does not think; None if it has it not.
 
         >>> published().model("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B")
         'DeepSeek-R1-8B'
+        >>> published().model("./models/Qwen3-14B/", thinking=False)
+        'Qwen3-14B*'
         """
-        name = name.partition(" at temperature ")[0]
-        plain = _plain(name.removeprefix("simulated ").rsplit("/", 1)[-1])
-        thinking = "nonthinking" not in plain and not name.endswith("*")
-        known = self._models.get(plain.replace("nonthinking", "").replace("thinking", ""))
+        known = self.known(name)
         if known is None:
             return None
-        return known.removesuffix("*") + ("" if thinking else "*")
+        if self.thinks(name, thinking) or known.name in _NEVER_THINK:
+            return known.name
+        starred = f"{known.name}*"
+        return starred if starred in self._names else None
 
     def benchmark(self, name: str) -> str | None:
         """Return what the paper calls a benchmark, also where a file's name only holds it.
@@ -95,18 +172,30 @@ class Published:
         >>> published().benchmark("hmmt_feb_2025"), published().benchmark("brumo2025_deepconf_64")
         ('HMMT2025', 'BRUMO2025')
         """
-        plain = _plain(name.removeprefix("simulated ").rsplit("/", 1)[-1])
-        inside = (known for key, known in self._benchmarks.items() if len(key) >= 8 and key in plain)
-        return self._benchmarks.get(plain) or next(inside, None)
+        title, _, source = name.removeprefix("simulated ").partition(": ")
+        for text in (source, title) if source else (title,):
+            plain = _plain(text.rstrip("/").rsplit("/", 1)[-1])
+            inside = (known for key, known in self._benchmarks.items() if len(key) >= 8 and key in plain)
+            found = self._benchmarks.get(plain) or next(inside, None)
+            if found is not None:
+                return found
+        return None
 
     def find(
-        self, table: str, model: str, method: str, setting: str, benchmark: str, metric: str
+        self,
+        table: str,
+        model: str,
+        method: str,
+        setting: str,
+        benchmark: str,
+        metric: str,
+        thinking: bool | None = None,
     ) -> float | None:
         """Return the paper's number for our names of model and benchmark, in its unit; None if it has none.
 
         The main results of all models count as one table, `main_results`.
         """
-        known, bench = self.model(model), self.benchmark(benchmark)
+        known, bench = self.model(model, thinking), self.benchmark(benchmark)
         if known is None or bench is None:
             return None
         tables, names, methods = [table], [known], [method]

@@ -29,7 +29,7 @@ class Column:
     decimals: int = 1
 
     spread: str | None = None
-    """The field with the standard deviation over repeats."""
+    """The field with the standard deviation over repeats, which are draws. The paper's ± is another one."""
 
     low: str | None = None
     high: str | None = None
@@ -40,6 +40,9 @@ class Column:
 
     near: str | None = None
     """The field that is true where the difference from the best one is not real (a paired comparison)."""
+
+    paper: str | None = None
+    """The field with the paper's own number, in the same unit; its ± is another quantity and not shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,9 @@ class Ask:
     n_questions: int | None = None
     """Only so many of the questions, spread evenly."""
 
+    questions: frozenset[str] | None = None
+    """Only these questions: those that two arms share."""
+
 
 Scores: TypeAlias = Mapping[Ask, Mapping[str, Sample]]
 """The values of each measure by name. What could not be measured for want of confidences is absent."""
@@ -82,17 +85,17 @@ def score(
         watch: Is told the part of the work that is done, 0 to 1, from time to time.
         n_workers: Processes; numbers are the same for all.
     """
-    groups: dict[tuple[int, int, str | None, int, int | None], list[Ask]] = {}
+    groups: dict[tuple[int, int, str | None, int, int | None, frozenset[str] | None], list[Ask]] = {}
     for ask in dict.fromkeys(asks):
         if not ask.measure.needs_confidence or has_confidence(sets[ask.source], ask.confidence):
             repeats = min(n_repeats, ask.n_repeats or n_repeats)
-            key = (ask.source, ask.budget, ask.confidence, repeats, ask.n_questions)
+            key = (ask.source, ask.budget, ask.confidence, repeats, ask.n_questions, ask.questions)
             groups.setdefault(key, []).append(ask)
     batches = []
-    for (source, budget, _, repeats, n_questions), some in groups.items():
+    for (source, budget, _, repeats, _, _), some in groups.items():
         check_budget((sets[source],), budget)
         some.sort(key=lambda ask: ask.measure.group)
-        for pools in _cut(_spread(sets[source].pools, n_questions), budget * repeats):
+        for pools in _cut(_asked(sets[source], some[0]), budget * repeats):
             batches.append(_Batch(pools, tuple(some), repeats, seed))
     found: dict[Ask, list[Floats]] = {ask: [] for some in groups.values() for ask in some}
     work = sum(_work(batch) for batch in batches)
@@ -127,6 +130,11 @@ def _cut(pools: Sequence[Pool], per_question: int) -> Iterator[tuple[Pool, ...]]
     at_once = max(1, BATCH // per_question)
     for start in range(0, len(pools), at_once):
         yield tuple(pools[start : start + at_once])
+
+
+def _asked(source: PoolSet, ask: Ask) -> Sequence[Pool]:
+    """Return the questions that are measured."""
+    return _spread(source.only(ask.questions).pools, ask.n_questions)
 
 
 def _spread(pools: Sequence[Pool], n: int | None) -> Sequence[Pool]:
@@ -182,7 +190,7 @@ def draw_pools(
 
 
 def _samples(source: PoolSet, ask: Ask, parts: Sequence[Floats]) -> dict[str, Sample]:
-    names = tuple(pool.question for pool in _spread(source.pools, ask.n_questions))
+    names = tuple(pool.question for pool in _asked(source, ask))
     whole = np.concatenate(parts, axis=1)
     samples = {}
     for name, values in zip(ask.measure.values, whole, strict=True):

@@ -11,14 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from distrivote.evaluation.results import Cell, Column, Row, Table
 
+_T = TypeVar("_T")
 Standing: TypeAlias = Literal["best", "tied", ""]
 MISSING = ""
 UNKNOWN = "–"
 TIED = "≈"
+PAPER = "paper"
+"""What marks the paper's own numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Shown:
     """The standard deviation over repeats."""
 
     standing: Standing = ""
+    paper: str = ""
+    """The paper's own number, without a sign for its unit; empty if it has none."""
 
 
 def number(value: Cell, column: Column, *, sign: bool = True) -> str:
@@ -80,9 +85,25 @@ def shown_cells(table: Table, column: Column, *, sign: bool = True) -> list[Show
             _interval(row, column),
             _spread(row, column),
             rank,
+            "" if column.paper is None else number(row.get(column.paper), column, sign=False),
         )
         for row, rank in zip(table.rows, ranks, strict=True)
     ]
+
+
+def rows_beside(columns: Sequence[Sequence[Shown]]) -> list[bool]:
+    """Return for each row of a table whether the paper has any number for it: then it takes two lines."""
+    return [any(cell.paper for cell in cells) for cells in zip(*columns, strict=True)]
+
+
+def doubled(ours: Sequence[_T], theirs: Sequence[_T], beside: Sequence[bool]) -> list[_T]:
+    """Return a column's cells, each with the paper's under it in rows that take two lines.
+
+    >>> doubled(["69.1", "70.2"], ["68.9", ""], [True, False])
+    ['69.1', '68.9', '70.2']
+    """
+    pairs = zip(ours, theirs, beside, strict=True)
+    return [cell for one, other, two in pairs for cell in ((one, other) if two else (one,))]
 
 
 def _interval(row: Row, column: Column) -> str:
@@ -143,5 +164,7 @@ def legend(table: Table) -> list[str]:
     if any(cell.interval for cell in cells):
         phrases.append("a to b: 95% interval over questions")
     if any(cell.spread for cell in cells):
-        phrases.append("±: standard deviation over repeats")
+        phrases.append("±: standard deviation over repeats (draws)")
+    if any(cell.paper for cell in cells):
+        phrases.append(f"{PAPER}: the published number")
     return phrases

@@ -17,7 +17,7 @@ from importlib.resources import files
 
 from distrivote.errors import MissingPackageError
 from distrivote.evaluation.results import Cell, Chart, Column, Report, Result, Row, Table
-from distrivote.report.cells import TIED, Shown, as_number, is_numeric, legend, shown_cells
+from distrivote.report.cells import PAPER, TIED, Shown, as_number, is_numeric, legend, shown_cells
 from distrivote.report.charts import VEGA_LITE, colours_of, least_width, legend_of, panels, subtitle, theme
 from distrivote.report.series import SOLID, Style
 from distrivote.report.settings import spelt, spoken
@@ -267,3 +267,5 @@ def _parts(cell: Shown) -> Iterator[str]:
     small = [cell.interval, f"±{cell.spread}" if cell.spread else ""]
     if any(small):
         yield f"<small>{' · '.join(part for part in small if part)}</small>"
+    if cell.paper:
+        yield f'<small class="paper">{PAPER} {_safe(cell.paper)}</small>'

@@ -32,6 +32,7 @@ SCHEMA = pa.schema(
         ("spread", pa.float64()),
         ("low", pa.float64()),
         ("high", pa.float64()),
+        ("paper", pa.float64()),
     ]
 )
 """`label` is the texts of the row, joined; numbers are in `value`, texts in `text`."""
@@ -106,6 +107,7 @@ def _tidy_lines(experiment: str, table: Table) -> Iterator[dict[str, Cell]]:
                 "spread": _field(row, column.spread),
                 "low": _field(row, column.low),
                 "high": _field(row, column.high),
+                "paper": _field(row, column.paper),
             }
 
 
@@ -129,7 +131,8 @@ def wide_lines(report: Report) -> Iterator[list[str]]:
 
 
 def _fields(column: Column) -> list[str]:
-    return [name for name in (column.name, column.spread, column.low, column.high) if name is not None]
+    names = (column.name, column.spread, column.low, column.high, column.paper)
+    return [name for name in names if name is not None]
 
 
 def _plain(value: Cell) -> str:
@@ -171,6 +174,7 @@ def _table(table: Table) -> dict[str, Any]:
             "high": column.high,
             "best": column.best,
             "near": column.near,
+            "paper": column.paper,
         }
         for column in table.columns
     ]

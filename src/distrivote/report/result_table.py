@@ -1,4 +1,4 @@
-"""A result table for a terminal: decimals under each other, no frame, no row in two lines.
+"""A result table for a terminal: decimals under each other, no frame; the paper's numbers a line below ours.
 
 Where a table is too wide, the spreads go first, then the intervals, then columns from the right, and a
 line says so. Texts come from runs, so they are made visible and never read as markup.
@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.text import Text
 
 from distrivote.evaluation.results import Column, Table
-from distrivote.report.cells import TIED, Shown, is_numeric, legend, shown_cells
+from distrivote.report.cells import PAPER, TIED, Shown, doubled, is_numeric, legend, rows_beside, shown_cells
 from distrivote.report.columns import INDENT, lines_of, total_width
 from distrivote.report.columns import Column as Printed
 from distrivote.report.text import count, shortened
@@ -46,17 +46,28 @@ def result_table(table: Table, width: int) -> Group:
 
 
 def _columns(table: Table, detail: int) -> list[Printed]:
+    shown = [shown_cells(table, column) for column in table.columns]
+    beside = rows_beside(shown)
     return [
         Printed(
             shortened(column.label, _LONGEST_TEXT),
-            _texts(shown_cells(table, column), column, detail),
+            doubled(_texts(cells, column, detail), _paper_texts(cells, column, index, detail), beside),
             right=is_numeric(column),
             most=_LONGEST_TEXT,
             least=None if is_numeric(column) else _SHORTEST_TEXT,
             must=index == 0,
         )
-        for index, column in enumerate(table.columns)
+        for index, (column, cells) in enumerate(zip(table.columns, shown, strict=True))
     ]
+
+
+def _paper_texts(cells: Sequence[Shown], column: Column, index: int, detail: int) -> list[Text]:
+    """Return the paper's numbers, as wide as ours so that the decimals stand under each other."""
+    if not is_numeric(column):
+        return [Text(f"  {PAPER}" if index == 0 else "", style="dim") for _ in cells]
+    ours = _texts(cells, column, detail)
+    after = max(text.cell_len - len(cell.text.rstrip("%")) for text, cell in zip(ours, cells, strict=True))
+    return [Text(cell.paper + " " * after if cell.paper else "", style="dim") for cell in cells]
 
 
 def _texts(cells: Sequence[Shown], column: Column, detail: int) -> list[Text]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from distrivote.evaluation.results import Column, Report, Table
-from distrivote.report.cells import Shown, is_numeric, legend, shown_cells
+from distrivote.report.cells import PAPER, Shown, doubled, is_numeric, legend, rows_beside, shown_cells
 from distrivote.report.settings import settings_line
 from distrivote.report.text import visible
 
@@ -93,18 +93,19 @@ def table_latex(table: Table, label: str) -> str:
     every = all(column.format == "percent" for column in table.columns if is_numeric(column))
     percent = every and any(is_numeric(column) for column in table.columns)
     groups: list[list[_Block]] = []
-    for index, column in enumerate(table.columns):
-        block = _block(table, column, percent)
-        # What names a row is one group, and a published number stays beside the measured one.
-        names = not any(is_numeric(each) for each in table.columns[: index + 1])
-        if index and (names or column.name == f"{table.columns[index - 1].name}_paper"):
+    shown = [shown_cells(table, column, sign=False) for column in table.columns]
+    beside = rows_beside(shown)
+    for index, (column, cells) in enumerate(zip(table.columns, shown, strict=True)):
+        block = _block(column, cells, beside, percent, first=index == 0)
+        # What names a row is one group.
+        if index and not any(is_numeric(each) for each in table.columns[: index + 1]):
             groups[-1].append(block)
         else:
             groups.append([block])
     marks = "; ".join(phrase for phrase in legend(table) if not phrase.startswith("±"))
     words = escaped(table.title) + (r" (\%)" if percent else "")
     caption = f"{words}. {escaped(marks[:1].upper() + marks[1:])}." if marks else words
-    floats = _packed(list(_parts(groups, len(table.rows))))
+    floats = _packed(list(_parts(groups, beside)))
     return "\n".join(
         _float(tabulars, caption, label, index, len(floats)) for index, tabulars in enumerate(floats)
     )
@@ -120,13 +121,15 @@ def _float(tabulars: Sequence[Sequence[str]], caption: str, label: str, index: i
     return "\n".join([*lines, _END, ""])
 
 
-def _parts(groups: Sequence[list[_Block]], n_rows: int) -> Iterator[list[str]]:
+def _parts(groups: Sequence[list[_Block]], beside: Sequence[bool]) -> Iterator[list[str]]:
     """Yield tabulars that fit on a page, the names of the rows in each."""
-    for start in range(0, max(n_rows, 1), _MOST_ROWS):
+    for start, end in _spans(beside):
         for some in _fitting(groups):
             lines = [" & ".join(block.header for block in some) + r" \\", r"\midrule"]
-            for row in range(start, min(n_rows, start + _MOST_ROWS)):
-                lines.append(" & ".join(block.cells[row] for block in some) + r" \\")
+            for row in range(start, end):
+                # The paper's line is left out where it has no number in these columns.
+                if any(block.cells[row].strip(" &") for block in some[len(groups[0]) :] or some):
+                    lines.append(" & ".join(block.cells[row] for block in some) + r" \\")
             letters = "".join(block.letters for block in some)
             yield [
                 f"  \\begin{{tabular}}{{{letters}}}",
@@ -135,6 +138,17 @@ def _parts(groups: Sequence[list[_Block]], n_rows: int) -> Iterator[list[str]]:
                 r"    \bottomrule",
                 r"  \end{tabular}",
             ]
+
+
+def _spans(beside: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the lines of each tabular, first and behind the last; the paper's stay under ours."""
+    start = end = 0
+    for two in beside:
+        if end + 1 + two - start > _MOST_ROWS:
+            yield start, end
+            start = end
+        end += 1 + two
+    yield start, end
 
 
 def _fitting(groups: Sequence[list[_Block]]) -> Iterator[list[_Block]]:
@@ -161,9 +175,11 @@ def _packed(tabulars: Sequence[list[str]]) -> list[list[list[str]]]:
     return floats
 
 
-def _block(table: Table, column: Column, percent: bool) -> _Block:
-    """Return a column under its header; an interval takes a second column."""
-    cells = shown_cells(table, column, sign=False)
+def _block(
+    column: Column, cells: Sequence[Shown], beside: Sequence[bool], percent: bool, *, first: bool
+) -> _Block:
+    """Return a column under its header; an interval takes a second column, the paper's numbers more lines."""
+    paper = [f"\\quad {PAPER}" if first else _small(cell.paper) for cell in cells]
     unit = r" (\%)" if column.format == "percent" and not percent and "%" not in column.label else ""
     told = textwrap.wrap(visible(column.label), _LONGEST_HEADER) or [""]
     said = [escaped(line) for line in told]
@@ -176,12 +192,17 @@ def _block(table: Table, column: Column, percent: bool) -> _Block:
             letters, width = f"p{{{_WIDEST_TEXT - _GAP:g}pt}}", _WIDEST_TEXT
         else:
             letters = "r" if is_numeric(column) else "l"
-        return _Block(letters, header, [_value(cell) for cell in cells], width)
+        return _Block(letters, header, doubled([_value(cell) for cell in cells], paper, beside), width)
     intervals = [f"{{\\scriptsize ({escaped(cell.interval)})}}" if cell.interval else "" for cell in cells]
     body = [f"{_value(cell)} & {interval}" for cell, interval in zip(cells, intervals, strict=True)]
-    beside = _SMALL_LETTER * max(len(cell.interval) + 2 for cell in cells)
-    width = max(least, _GAP + _LETTER * (widest + 1) + beside)
+    interval = _SMALL_LETTER * max(len(cell.interval) + 2 for cell in cells)
+    width = max(least, _GAP + _LETTER * (widest + 1) + interval)
+    body = doubled(body, [f"{number} & " for number in paper], beside)
     return _Block(r"r@{\ }l", f"\\multicolumn{{2}}{{c}}{{{header}}}", body, width)
+
+
+def _small(paper: str) -> str:
+    return f"\\textit{{{escaped(paper)}}}" if paper else ""
 
 
 def _value(cell: Shown) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from distrivote.evaluation.results import Report, Table
-from distrivote.report.cells import TIED, Shown, is_numeric, legend, shown_cells
+from distrivote.report.cells import PAPER, TIED, Shown, doubled, is_numeric, legend, rows_beside, shown_cells
 from distrivote.report.settings import settings_line
 from distrivote.report.text import visible
 
@@ -31,11 +31,15 @@ def explained_table(table: Table) -> str:
 
 
 def table_markdown(table: Table) -> str:
-    """Return the table with its columns padded to one width."""
+    """Return the table with its columns padded to one width; the paper's numbers are a line below ours."""
+    shown = [shown_cells(table, column) for column in table.columns]
+    beside = rows_beside(shown)
     columns = []
-    for column in table.columns:
+    for index, (column, some) in enumerate(zip(table.columns, shown, strict=True)):
         right = is_numeric(column)
-        cells = [escaped(column.label), *(_cell(cell) for cell in shown_cells(table, column))]
+        theirs = [PAPER if index == 0 else cell.paper for cell in some]
+        below = [f"*{text}*" if text else "" for text in theirs]
+        cells = [escaped(column.label), *doubled([_cell(cell) for cell in some], below, beside)]
         width = max(3, *map(len, cells))
         cells = [cell.rjust(width) if right else cell.ljust(width) for cell in cells]
         rule = "-" * (width - 1) + ":" if right else "-" * width

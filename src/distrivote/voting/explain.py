@@ -124,5 +124,10 @@ def _told(confidence: float, split: Split) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """Return the number with its noun, which takes an s."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    """Return the number with its noun, which takes an s.
+
+    >>> count(1, "trajectory"), count(2, "trajectory")
+    ('1 trajectory', '2 trajectories')
+    """
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{n} {noun if n == 1 else plural}"

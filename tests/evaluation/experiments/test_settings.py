@@ -93,8 +93,12 @@ def test_steps_are_counted_both_ways_and_the_papers_stand_beside_those_by_empty_
     ]
     (result,) = evaluate(sets, ["step-split"], n_repeats=2, against_paper=True).results
     lengths = result.tables[1]
-    labels = [column.label for column in lengths.columns]
-    assert labels[:4] == ["splitter", "Steps", "Steps by empty lines", "Steps by empty lines, paper"]
+    beside = [(column.label, column.paper) for column in lengths.columns]
+    assert beside[:3] == [
+        ("splitter", None),
+        ("Steps", None),
+        ("Steps by empty lines", "paragraphs_paper"),
+    ]
     assert [(row["split"], row["steps"], row["paragraphs"]) for row in lengths.rows] == [
         ("\\n\\n", 5.0, 5.0),
         ("window of 2048", 2.0, 6.0),

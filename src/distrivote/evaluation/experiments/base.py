@@ -7,7 +7,7 @@ result: what two of them need is measured once.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -41,6 +41,13 @@ class Setting:
 
     clock: Callable[[], float] | None = None
     """Seconds, for the time that splits take; without one no times are shown."""
+
+    shared: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """The questions that both arms have, for the sets whose arms do not have the same."""
+
+    def arm(self, source: int) -> PoolSet:
+        """Return a set with the questions on which it is compared."""
+        return self.sets[source].only(self.shared.get(source))
 
     def reach(self, study: Study) -> int:
         """Return the number of trajectories that every question of a study has."""
@@ -89,10 +96,10 @@ class Line:
 
     def ask(self, setting: Setting, source: int) -> Ask:
         budget = setting.budget if self.budget is None else self.budget
-        plain = Ask(source, budget, self.measure, self.confidence)
+        plain = Ask(source, budget, self.measure, self.confidence, questions=setting.shared.get(source))
         if self.share is None:
             return plain
-        n_questions = max(1, round(self.share * len(setting.sets[source].pools)))
+        n_questions = max(1, round(self.share * len(setting.arm(source).pools)))
         return dataclasses.replace(plain, n_repeats=1, n_questions=n_questions)
 
 

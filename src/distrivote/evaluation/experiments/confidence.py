@@ -35,7 +35,7 @@ _METHODS = ("wsc", "bon", "wsc-gmm", "dis-gmm")
 
 def _measures(setting: Setting, study: Study) -> list[str]:
     """Return the measures that every plain set of a study has."""
-    sources = [setting.sets[source] for source in study.sources(starred=False)]
+    sources = [setting.arm(source) for source in study.sources(starred=False)]
     if not sources:
         return []
     names = dict.fromkeys(name for pool in sources[0].pools for name in pool.measures)

@@ -22,6 +22,7 @@ from distrivote.evaluation.experiments.tables import (
     GREEDY,
     Measured,
     Paper,
+    common_words,
     difference_table,
     line_table,
     measured,
@@ -33,6 +34,7 @@ from distrivote.evaluation.pools import Pool
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
+from distrivote.voting.explain import count
 
 _WAY_PAIR = (("SelfStepConf", "BasicInference"),)
 
@@ -109,9 +111,8 @@ def _make_pass1(setting: Setting, scores: Scores) -> Findings:
                     for column, found in whole.estimates.items()
                 }
                 rows.append(whole._replace(estimates=estimates))
-        title = (
-            f"{study.model}: pass@1 over the whole pool; spread over {setting.n_repeats} draws of one answer"
-        )
+        draws = f"± over {count(setting.n_repeats, 'draw')} of one answer"
+        title = f"{study.model}: pass@1 over the whole pool; {draws}"
         paper = Paper("pass_at_1", "", "pass@1")
         tables.append(line_table(setting, study, rows, title=title, label="Sampling", paper=paper))
         differences = difference_table(setting, study, rows, _WAY_PAIR)
@@ -173,7 +174,10 @@ def _make_length(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
             notes.append(f"{study.model}: these runs do not record {', '.join(unknown)}")
         notes += no_ssc_note(study)
     if setting.published is not None:
-        notes.append("The paper's lengths are those of one trajectory per question at temperature 0")
+        notes.append(
+            "The paper's lengths are those of one trajectory per question at temperature 0: they stand beside"
+            " no run of another temperature"
+        )
         notes.append(
             "The paper's times are milliseconds per iteration on its own GPUs: none is put beside ours"
         )
@@ -189,7 +193,7 @@ def _length_table(setting: Setting, study: Study, known: Mapping[str, Mapping[st
         for way in WAYS:
             if not any(way.name in found and column in found[way.name].estimates for found in known.values()):
                 continue
-            row: dict[str, Cell] = {"benchmark": column, "method": way.name}
+            row: dict[str, Cell] = {"benchmark": study.label(column), "method": way.name}
             for name, found in known.items():
                 measured_here = found[way.name].estimates.get(column) if way.name in found else None
                 row |= cells(name, measured_here)
@@ -202,11 +206,10 @@ def _length_table(setting: Setting, study: Study, known: Mapping[str, Mapping[st
     columns.append(Column("method", "Sampling"))
     for name in known:
         label = LENGTHS[name].label
-        columns.append(Column(name, label, "number", 2, None, f"{name}_low", f"{name}_high"))
-        if name in beside:
-            columns.append(Column(f"{name}_paper", f"{label}, paper", "number", 2))
-    where = "" if several else f" ({columns_of(study)[0]})"
-    title = f"{study.model}: means per trajectory{where}"
+        theirs = f"{name}_paper" if name in beside else None
+        columns.append(Column(name, label, "number", 2, None, f"{name}_low", f"{name}_high", paper=theirs))
+    where = "" if several else f" ({study.label(columns_of(study)[0])})"
+    title = f"{study.model}: means per trajectory{where}{common_words(setting, study)}"
     return Table(slug(study.model), title, tuple(columns), tuple(rows))
 
 

@@ -15,8 +15,10 @@ from distrivote.evaluation.experiments.points import last_column
 from distrivote.evaluation.experiments.tables import (
     Measured,
     Paper,
+    common_words,
     difference_table,
     line_table,
+    paper_field,
     published_value,
 )
 from distrivote.evaluation.experiments.whole import (
@@ -174,16 +176,14 @@ def _pooled_table(setting: Setting, study: Study, ways: Sequence[Way]) -> Table:
             field |= {f"{column}_low": low, f"{column}_high": high}
             field[f"{column}_near"] = one is not None and best is not None and not one.really_differs(best)
         ends = (f"{column}_low", f"{column}_high")
-        columns.append(
-            Column(column, column, "number", 4, None, *ends, best="highest", near=f"{column}_near")
-        )
         paper = Paper("ssc_distribution", "", "AUROC", 1.0)
         values = [published_value(setting, study, paper, way.name, column) for way in ways]
-        if any(value is not None for value in values):
-            columns.append(Column(f"{column}_paper", f"{column}, paper", "number", 4))
-            for field, value in zip(fields, values, strict=True):
-                field[f"{column}_paper"] = value
-    title = f"{study.model}: AUROC pooled over the questions of a benchmark"
+        beside = paper_field(column, fields, values)
+        label = study.label(column)
+        columns.append(
+            Column(column, label, "number", 4, None, *ends, "highest", f"{column}_near", paper=beside)
+        )
+    title = f"{study.model}: AUROC pooled over the questions of a benchmark{common_words(setting, study)}"
     return Table(f"{slug(study.model)}-auroc-pooled", title, tuple(columns), tuple(fields))
 
 

@@ -11,7 +11,6 @@ from typing import Literal
 
 from distrivote.evaluation.drawn import Voting
 from distrivote.evaluation.experiments.base import Setting, slug
-from distrivote.evaluation.experiments.points import column_words, last_column
 from distrivote.evaluation.experiments.tables import budget_words
 from distrivote.evaluation.experiments.whole import LENGTHS, Whole, share_right
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
@@ -37,36 +36,32 @@ class Compared:
 
 
 def setting_tables(
-    each: Compared, setting: Setting, study: Study, rows: list[dict[str, Cell]]
+    each: Compared, setting: Setting, study: Study, rows: list[dict[str, Cell]], where: str
 ) -> Iterator[Table]:
-    """Yield the accuracies and the lengths, as the paper has them."""
-    where = column_words(last_column(study))
+    """Yield the accuracies and the lengths, as the paper has them; `where` says over which questions."""
     yield Table(
         slug(study.model),
         f"{study.model}: {each.title[0].lower()}{each.title[1:]} ({where}, {budget_words(setting)})",
-        _columns(each, study, rows, SHARES),
+        _columns(each, rows, SHARES),
         tuple(rows),
     )
     if any(row[name] is not None for row in rows for name in LENGTHS):
         yield Table(
             f"{slug(study.model)}-lengths",
             f"{study.model}: means per trajectory ({where})",
-            _columns(each, study, rows, tuple(LENGTHS)),
+            _columns(each, rows, tuple(LENGTHS)),
             tuple(rows),
         )
 
 
-def _columns(
-    each: Compared, study: Study, rows: list[dict[str, Cell]], names: Sequence[str]
-) -> tuple[Column, ...]:
+def _columns(each: Compared, rows: list[dict[str, Cell]], names: Sequence[str]) -> tuple[Column, ...]:
     columns = [Column(key, label, "text", 2) for key, label in zip(each.keys, each.labels, strict=True)]
-    if any(row["n_benchmarks"] != len(study.benches) for row in rows):
-        columns.append(Column("n_benchmarks", "Benchmarks", "whole", 0))
     for name in names:
         if all(row[name] is None for row in rows):
             continue
         label, share = _label(name), name in SHARES
         kind: Literal["percent", "number"] = "percent" if share else "number"
+        beside = any(f"{name}_paper" in row for row in rows)
         columns.append(
             Column(
                 name,
@@ -78,18 +73,19 @@ def _columns(
                 high=f"{name}_high",
                 best="highest" if share else None,
                 near=f"{name}_near" if share else None,
+                paper=f"{name}_paper" if beside else None,
             )
         )
-        if any(f"{name}_paper" in row for row in rows):
-            columns.append(Column(f"{name}_paper", f"{label}, paper", kind, 2))
-            for row in rows:
-                row.setdefault(f"{name}_paper", None)
+        for row in rows if beside else ():
+            row.setdefault(f"{name}_paper", None)
     return tuple(columns)
 
 
-def setting_charts(each: Compared, setting: Setting, study: Study, rows: Sequence[Row]) -> Iterator[Chart]:
+def setting_charts(
+    each: Compared, setting: Setting, study: Study, rows: Sequence[Row], where: str
+) -> Iterator[Chart]:
     """Yield accuracies and reflections by the setting; as heatmaps by two of them."""
-    subtitle = f"{study.model}, {column_words(last_column(study))}"
+    subtitle = f"{study.model}, {where}"
     votes = f"{subtitle}, {budget_words(setting)}"
     numbers = all(isinstance(row[each.keys[0]], (int, float)) for row in rows)
     first = Axis(each.keys[0], each.labels[0], "number" if numbers else "text")

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.estimates import Estimate, Sample, estimate
-from distrivote.evaluation.experiments.base import Experiment, Findings, Setting, cells
-from distrivote.evaluation.experiments.points import last_column
+from distrivote.evaluation.experiments.base import AVERAGE, Experiment, Findings, Setting, cells
+from distrivote.evaluation.experiments.points import column_words
 from distrivote.evaluation.experiments.setting_views import (
     SHARES,
     VOTES,
@@ -25,13 +26,16 @@ from distrivote.evaluation.experiments.setting_words import order, published_wor
 from distrivote.evaluation.experiments.steps import alpha_course
 from distrivote.evaluation.experiments.tables import Paper, near_the_best, published_value
 from distrivote.evaluation.experiments.whole import whole_sample
+from distrivote.evaluation.pools import common_questions
 from distrivote.evaluation.results import Cell, Chart, Table
 from distrivote.evaluation.scoring import Ask, Scores
 from distrivote.evaluation.studies import Study
+from distrivote.voting.explain import count
 
 Key = tuple[Cell, ...]
 
-_IGNORED = ("temperature", "exact_token")
+_IGNORED = (*CONDITIONS, "exact_token")
+"""What the sets of a study share on each benchmark, and what the splitter's words say already."""
 
 
 class _Variants(NamedTuple):
@@ -40,8 +44,15 @@ class _Variants(NamedTuple):
     sources: dict[Key, dict[str, int]]
     """For each value of the settings, the set of every benchmark."""
 
+    questions: dict[str, frozenset[str]]
+    """For each benchmark that all of them have, the questions that all have."""
+
     left_out: list[int]
     """Steered sets that differ in other settings too."""
+
+    @property
+    def n_questions(self) -> int:
+        return sum(map(len, self.questions.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,45 +86,56 @@ class Sensitivity(Compared):
                 if source == bench.ssc:
                     starred.add(others)
         if not groups:
-            return _Variants({}, [])
+            return _Variants({}, {}, [])
         best = max(groups, key=lambda others: (len(groups[others]), others in starred))
         chosen = dict(sorted(groups[best].items(), key=lambda item: [order(value) for value in item[0]]))
         used = {source for found in chosen.values() for source in found.values()}
-        return _Variants(chosen, [source for source in sources if source not in used])
+        questions = {}
+        for bench in study.benches:
+            have = [
+                setting.sets[found[bench.benchmark]] for found in chosen.values() if bench.benchmark in found
+            ]
+            common = common_questions(have)
+            if len(have) == len(chosen) and common:
+                questions[bench.benchmark] = common
+        return _Variants(chosen, questions, [source for source in sources if source not in used])
 
     def asks(self, setting: Setting) -> Iterator[Ask]:
         for study in setting.studies:
-            found = self.variants(setting, study).sources
-            for sources in found.values() if len(found) > 1 else ():
-                for source in sources.values():
+            found = self.variants(setting, study)
+            for sources in found.sources.values() if len(found.sources) > 1 else ():
+                for benchmark, questions in found.questions.items():
                     for measure in VOTES.values():
-                        yield Ask(source, setting.budget, measure)
+                        yield Ask(sources[benchmark], setting.budget, measure, questions=questions)
 
     def make(self, setting: Setting, scores: Scores) -> Findings:
         tables: list[Table] = []
         charts: list[Chart] = []
         notes: list[str] = []
         for study in setting.studies:
-            found, left_out = self.variants(setting, study)
-            if len(found) < 2:
+            variants = self.variants(setting, study)
+            found = variants.sources
+            if len(found) < 2 or not variants.questions:
                 differ = " and ".join(self.labels)
+                lack = "is only one" if found else "is none"
                 notes.append(
                     f"{study.model}: this needs SelfStepConf runs that differ in {differ} alone, and there"
-                    f" {'is only one' if found else 'is none'}"
+                    f" {lack if len(found) < 2 else 'is no question that all of them have'}"
                 )
                 continue
-            samples = [_samples(setting, scores, sources) for sources in found.values()]
+            column = _column(study, variants)
+            samples = [_samples(setting, scores, sources, variants.questions) for sources in found.values()]
             rows = [
-                self._row(setting, study, key, len(sources), some)
-                for (key, sources), some in zip(found.items(), samples, strict=True)
+                self._row(setting, study, key, column, some) for key, some in zip(found, samples, strict=True)
             ]
             for name in SHARES:
                 for row, near in zip(
                     rows, near_the_best([some[name] for some in samples], setting.seed), strict=True
                 ):
                     row[f"{name}_near"] = near
-            tables += setting_tables(self, setting, study, rows)
-            charts += setting_charts(self, setting, study, rows)
+            where = f"{_where(study, column, variants)}{_of_questions(setting, variants)}"
+            tables += setting_tables(self, setting, study, rows, where)
+            charts += setting_charts(self, setting, study, rows, where)
             if self.keys == ("alpha",):
                 benchmark = study.benches[0].benchmark
                 sets = [
@@ -121,7 +143,7 @@ class Sensitivity(Compared):
                 ]
                 course = alpha_course(sets, study.model)
                 charts += [course] if course is not None else []
-            notes += self._notes(setting, study, found, left_out)
+            notes += self._notes(setting, study, variants)
         if (
             self.keys == ("delta",)
             and tables
@@ -134,17 +156,22 @@ class Sensitivity(Compared):
         self,
         setting: Setting,
         study: Study,
-        found: Mapping[Key, Mapping[str, int]],
-        left_out: Sequence[int],
+        variants: _Variants,
     ) -> Iterator[str]:
-        if left_out:
-            names = ", ".join(setting.sets[source].name for source in left_out)
+        if variants.left_out:
+            names = ", ".join(setting.sets[source].name for source in variants.left_out)
             yield f"{study.model}: left out, for they differ in other settings or come twice: {names}"
         compared = [
-            setting.sets[source].settings for sources in found.values() for source in sources.values()
+            setting.sets[source].settings
+            for sources in variants.sources.values()
+            for source in sources.values()
         ]
+        if _of_questions(setting, variants):
+            n = count(variants.n_questions, "question")
+            yield f"{study.model}: these runs are compared on the {n} that all {len(variants.sources)} have"
         ours = [settings for settings in compared if not settings.get("guard")]
-        if setting.published is not None and setting.published.model(study.model) is not None and ours:
+        known = setting.published is not None and setting.published.model(study.name, study.thinking)
+        if known and ours:
             yield (
                 f"{study.model}: the paper's runs are SelfStepConf.as_published(), with a guard at the end of"
                 f" the text, and {len(ours)} of these {len(compared)} have none: reflections and lengths do"
@@ -156,20 +183,17 @@ class Sensitivity(Compared):
         setting: Setting,
         study: Study,
         key: Key,
-        n_benchmarks: int,
+        column: str | None,
         samples: Mapping[str, Sequence[Sample] | None],
     ) -> dict[str, Cell]:
         row: dict[str, Cell] = {
             name: words(value) if name == "split" else value
             for name, value in zip(self.keys, key, strict=True)
         }
-        row["n_benchmarks"] = n_benchmarks
-        # The paper's numbers are of all benchmarks, or of the only one.
-        published = key if n_benchmarks == len(study.benches) else None
         for name, some in samples.items():
             metric = WHOLE[name].published if name in WHOLE else name
             found = None if some is None else estimate(some, setting.seed)
-            row |= self._cells(setting, study, name, metric, found, published)
+            row |= self._cells(setting, study, name, metric, found, key, column)
         return row
 
     def _cells(
@@ -179,15 +203,16 @@ class Sensitivity(Compared):
         name: str,
         metric: str,
         found: Estimate | None,
-        published: Key | None,
+        key: Key,
+        column: str | None,
     ) -> dict[str, Cell]:
-        """Return a measure's fields; `published` is None where the paper's number would not compare."""
+        """Return a measure's fields; `column` is None where no number of the paper would compare."""
         row: dict[str, Cell] = dict(cells(name, found))
-        if published is not None:
+        if column is not None:
             metric = metric.lower() if self.method and name == "pass1" else metric
             scale = 100.0 if name in SHARES else 1.0
-            paper = Paper(self.table, self._published_setting(published), metric, scale)
-            value = published_value(setting, study, paper, self.method, last_column(study))
+            paper = Paper(self.table, self._published_setting(key), metric, scale)
+            value = published_value(setting, study, paper, self.method, column)
             if value is not None:
                 row[f"{name}_paper"] = value
         return row
@@ -197,14 +222,41 @@ class Sensitivity(Compared):
         return " ".join(f"{name}={published_word(value)}" for name, value in zip(names, key, strict=True))
 
 
-def _samples(setting: Setting, scores: Scores, sources: Mapping[str, int]) -> dict[str, list[Sample] | None]:
+def _column(study: Study, variants: _Variants) -> str | None:
+    """Return the column of the paper's tables that compares: a single benchmark, or the mean over all."""
+    if len(variants.questions) == 1:
+        return next(iter(variants.questions))
+    return AVERAGE if len(variants.questions) == len(study.benches) else None
+
+
+def _where(study: Study, column: str | None, variants: _Variants) -> str:
+    if column is None:
+        return "average over " + ", ".join(map(study.label, variants.questions))
+    return column_words(column) if column == AVERAGE else study.label(column)
+
+
+def _of_questions(setting: Setting, variants: _Variants) -> str:
+    """Say how many questions are compared, where some runs have more."""
+    sizes = {sum(len(setting.sets[s].pools) for s in found.values()) for found in variants.sources.values()}
+    return "" if sizes == {variants.n_questions} else f", {count(variants.n_questions, 'common question')}"
+
+
+def _samples(
+    setting: Setting, scores: Scores, sources: Mapping[str, int], questions: Mapping[str, frozenset[str]]
+) -> dict[str, list[Sample] | None]:
     """Return the samples of every measure, one per benchmark; None for votes without confidences."""
     found: dict[str, list[Sample] | None] = {
-        name: [whole_sample(setting.sets[source], each.value) for source in sources.values()]
+        name: [
+            whole_sample(setting.sets[sources[benchmark]].only(some), each.value)
+            for benchmark, some in questions.items()
+        ]
         for name, each in WHOLE.items()
     }
     for label, measure in VOTES.items():
-        asked = [scores.get(Ask(source, setting.budget, measure)) for source in sources.values()]
+        asked = [
+            scores.get(Ask(sources[benchmark], setting.budget, measure, questions=some))
+            for benchmark, some in questions.items()
+        ]
         votes = [one["correct"] for one in asked if one is not None]
         found[label] = votes if len(votes) == len(asked) else None
     return found

@@ -56,7 +56,7 @@ def _make_trace(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     for study in setting.studies:
         for bench in study.benches:
             sets = {
-                way.name: setting.sets[source]
+                way.name: setting.arm(source)
                 for way in WAYS
                 if (source := bench.which(way.starred)) is not None
             }

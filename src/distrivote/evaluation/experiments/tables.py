@@ -22,11 +22,13 @@ from distrivote.evaluation.experiments.base import (
     samples_of,
     slug,
 )
+from distrivote.evaluation.paper_runs import paper_temperature
+from distrivote.evaluation.published import BENCHMARKS
 from distrivote.evaluation.results import Cell, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
+from distrivote.voting.explain import count
 
-N_PUBLISHED_BENCHMARKS = 5
 GREEDY = "temperature=0"
 """The paper's setting where it has one response per question, the likeliest."""
 
@@ -46,18 +48,41 @@ def published_value(
 ) -> float | None:
     """Return the paper's number; its average only beside an average over the same five benchmarks.
 
-    Beside greedy samples stand only the numbers that the paper has at temperature 0.
+    Beside samples of another temperature than the paper's stands nothing.
     """
     if setting.published is None or paper is None or method is None:
         return None
-    if study.temperature == 0 and paper.setting != GREEDY:
-        return None
+    benches = [bench for bench in study.benches if column in (AVERAGE, bench.benchmark)]
     if column == AVERAGE:
-        known = {setting.published.benchmark(bench.benchmark) for bench in study.benches} - {None}
-        if len(known) < N_PUBLISHED_BENCHMARKS:
+        known = {setting.published.benchmark(bench.benchmark) for bench in benches}
+        if known != set(BENCHMARKS):
             return None
-    found = setting.published.find(paper.table, study.model, method, paper.setting, column, paper.metric)
+    wanted = 0.0 if paper.setting == GREEDY else paper_temperature(study)
+    if any(bench.temperature not in (None, wanted) for bench in benches):
+        return None
+    found = setting.published.find(
+        paper.table, study.name, method, paper.setting, column, paper.metric, study.thinking
+    )
     return None if found is None else found / paper.scale
+
+
+def paper_field(name: str, fields: Sequence[dict[str, Cell]], values: Sequence[float | None]) -> str | None:
+    """Put the paper's numbers beside those of a column, and return their field; None if there are none."""
+    if all(value is None for value in values):
+        return None
+    for field, value in zip(fields, values, strict=True):
+        field[f"{name}_paper"] = value
+    return f"{name}_paper"
+
+
+def common_words(setting: Setting, study: Study) -> str:
+    """Say on how many questions arms are compared, where they do not have the same ones."""
+    parts = []
+    for bench in study.benches:
+        shared = None if bench.basic is None else setting.shared.get(bench.basic)
+        if shared is not None:
+            parts.append(f"{count(len(shared), 'question')} of {study.label(bench.benchmark)}")
+    return f"; on the {' and the '.join(parts)} that both arms have" if parts else ""
 
 
 class Measured(NamedTuple):
@@ -142,7 +167,7 @@ def line_table(
         columns.append(
             Column(
                 column,
-                column,
+                study.label(column),
                 kind,
                 decimals,
                 spread=f"{column}_sd",
@@ -150,12 +175,10 @@ def line_table(
                 high=f"{column}_high",
                 best=best,
                 near=f"{column}_near" if best else None,
+                paper=paper_field(column, fields, beside),
             )
         )
-        if any(value is not None for value in beside):
-            columns.append(Column(f"{column}_paper", f"{column}, paper", kind, decimals))
-            for field, value in zip(fields, beside, strict=True):
-                field[f"{column}_paper"] = value
+    title += common_words(setting, study)
     return Table(slug(name or study.model), title, tuple(columns), tuple(fields))
 
 
@@ -214,8 +237,8 @@ def disagreements(
         published = values[0] - values[1]
         if published * found.difference < 0:
             notes.append(
-                f"{study.model}, {column}: {ours} − {theirs} is {100 * found.difference:+.2f} points here,"
-                f" a real difference, and {100 * published:+.2f} in the paper"
+                f"{study.model}, {study.label(column)}: {ours} − {theirs} is {100 * found.difference:+.2f}"
+                f" points here, a real difference, and {100 * published:+.2f} in the paper"
             )
     return notes
 
@@ -253,4 +276,4 @@ def missing_notes(rows: Sequence[Measured], study: Study, lines: Sequence[Line])
 
 
 def budget_words(setting: Setting) -> str:
-    return f"{setting.budget} trajectories, {setting.n_repeats} repeats"
+    return f"{count(setting.budget, 'trajectory')}, {count(setting.n_repeats, 'repeat')}"

@@ -84,7 +84,7 @@ def whole_measured(
     for bench in study.benches:
         source = bench.which(way.starred)
         if source is not None:
-            samples[bench.benchmark] = [whole_sample(setting.sets[source], value)]
+            samples[bench.benchmark] = [whole_sample(setting.arm(source), value)]
     if not samples:
         return None
     if len(samples) == len(study.benches) > 1:
@@ -97,7 +97,7 @@ def sets_of(setting: Setting, study: Study, way: Way) -> Iterator[PoolSet]:
     for bench in study.benches:
         source = bench.which(way.starred)
         if source is not None:
-            yield setting.sets[source]
+            yield setting.arm(source)
 
 
 class Voters(NamedTuple):
