@@ -14,6 +14,7 @@ from distrivote.cli.options import (
     WITHHELD,
     Alpha,
     ApiKey,
+    AsPublished,
     BaseUrl,
     CalibrationFile,
     Delta,
@@ -33,6 +34,7 @@ from distrivote.cli.options import (
     Split,
     Ssc,
     StopWhen,
+    System,
     Temperature,
     Template,
     Thinking,
@@ -82,8 +84,9 @@ def ask(
     alpha: Alpha = 0.8,
     delta: Delta = 0.8,
     reflection: Reflection = "wait",
-    split: Split = "paragraph",
+    split: Split = None,
     guard: Guard = False,
+    as_published: AsPublished = False,
     temperature: Temperature = 0.6,
     top_p: TopP = 0.95,
     top_k: TopK = 0,
@@ -92,6 +95,7 @@ def ask(
     thinking: Thinking = None,
     seed: Seed = 0,
     template: Template = None,
+    system: System = None,
     slots: Slots = None,
     threads: Threads = None,
     parallel: Parallel = None,
@@ -121,14 +125,14 @@ def ask(
     pipeline = parse_method(method)
     believed = calibration_of(calibration, min_probability)
     online = online_rule(deepconf)
-    controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard)
+    controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard, as_published)
     choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
     params = SamplingParams(
         *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
         seed=seed,
         thinking=thinking,
     )
-    problem = _problem(question, template_of(template) if template else choice.default_template)
+    problem = _problem(question, template_of(template) if template else choice.default_template, system)
     rule = stop_rule(stop_when, pipeline.name)
     asked = _solve(
         *(problem, choice, budget, pipeline.name, online or controller, params, rule),
@@ -164,14 +168,14 @@ class _Asked(NamedTuple):
     """Whether the user ended it early."""
 
 
-def _problem(question: str, template: str) -> Problem:
+def _problem(question: str, template: str, system: str | None) -> Problem:
     from distrivote.problem import Problem
 
     if question == "-":
         question = sys.stdin.read().strip()
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    return Problem(question, template=template)
+    return Problem(question, template=template, system=system)
 
 
 def _solve(

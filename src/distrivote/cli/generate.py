@@ -13,6 +13,7 @@ from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     Alpha,
     ApiKey,
+    AsPublished,
     BaseUrl,
     Delta,
     EngineName,
@@ -29,6 +30,7 @@ from distrivote.cli.options import (
     Split,
     Ssc,
     StopWhen,
+    System,
     Temperature,
     Template,
     Thinking,
@@ -78,13 +80,15 @@ def generate(
         int | None, typer.Option(metavar="N", help="How many questions a built-in benchmark makes.")
     ] = None,
     template: Template = None,
+    system: System = None,
     stop_when: StopWhen = None,
     ssc: Ssc = True,
     alpha: Alpha = 0.8,
     delta: Delta = 0.8,
     reflection: Reflection = "wait",
-    split: Split = "paragraph",
+    split: Split = None,
     guard: Guard = False,
+    as_published: AsPublished = False,
     temperature: Temperature = 0.6,
     top_p: TopP = 0.95,
     top_k: TopK = 0,
@@ -149,7 +153,7 @@ def generate(
 
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)
-    controller = controller_of(ssc, alpha, delta, reflection, split, guard)
+    controller = controller_of(ssc, alpha, delta, reflection, split, guard, as_published)
     choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
     params = SamplingParams(
         *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
@@ -159,6 +163,8 @@ def generate(
     loaded = load(benchmark, limit=limit, size=size)
     if template is not None:
         loaded = loaded.put_with(template_of(template))
+    if system is not None:
+        loaded = loaded.told(system)
     rule = stop_rule(stop_when)
     if dry_run:
         if new:
@@ -177,6 +183,7 @@ def generate(
         budget=budget,
         limit=limit,
         stop_when=None if rule is None else rule.name,
+        system=loaded.system,
     )
     path = _free_name(output, manifest, loaded.problems) if new else output
     try:

@@ -33,7 +33,7 @@ def import_files(
             metavar="NAME", help="How answers are found in texts: auto, boxed, choice, number, a pattern."
         ),
     ] = "auto",
-    split: Split = "paragraph",
+    split: Split = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="The model, for the record.")] = "",
     truth: Annotated[
         str | None,
@@ -86,7 +86,7 @@ def import_files(
             imported = import_all(
                 files,
                 output,
-                reading=Reading(extract, split, columns=columns),
+                reading=Reading(extract, split or "paragraph", columns=columns),
                 keep=Keep(texts, token_confidences),
                 model=model,
                 question_pattern=question_pattern,

@@ -53,11 +53,15 @@ def show(
     method: Method = "dis-gmm",
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""
+    from distrivote.report.text import visible_lines
     from distrivote.store.runs import Run
 
     stored = Run.open(run)
     note(*stored.notes)
+    system = stored.manifest.system
     if question is None:
+        if system is not None:
+            say(f"system message: {visible_lines(system)}")
         _print_table(
             [
                 {
@@ -71,6 +75,8 @@ def show(
             ["question", "trajectories", "tokens", "truth"],
         )
         return
+    if system is not None:
+        _print_lines(f"system message: {system}")
     _print_question(stored, question)
     if sample is None:
         from distrivote.cli.vote import explain_question
@@ -106,15 +112,18 @@ def _print_sample(row: Row) -> None:
 
 def _print_question(run: Run, question_id: str) -> None:
     """Print what was asked, where the run says it."""
+    asked = run.table(("question",), question_id)["question"].drop_null()
+    if len(asked):
+        _print_lines(asked[0].as_py())
+
+
+def _print_lines(text: str) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     from distrivote.report.text import visible_lines
 
-    asked = run.table(("question",), question_id)["question"].drop_null()
-    if len(asked):
-        text = visible_lines(asked[0].as_py())
-        open_console(sys.stdout).print(Padding(Text(text), (1, 2, 0, 2)))
+    open_console(sys.stdout).print(Padding(Text(visible_lines(text)), (1, 2, 0, 2)))
 
 
 def compact(run: _RunArgument) -> None:

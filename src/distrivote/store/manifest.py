@@ -24,18 +24,22 @@ from distrivote.store.schema import FORMAT_VERSION
 
 NAME = "manifest.json"
 
-_LATER = ("stop_when",)
+_LATER = ("stop_when", "system")
 """Fields that older manifests do not have; they had the default."""
+
+_LATER_SSC = {"released": False}
+"""Settings of SelfStepConf that older manifests do not have, with what they had."""
 
 _LARGEST = 4 << 20
 """In bytes."""
 
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("engine", "model", "template", "benchmark", "stop_when", "library_version"), str),
+    "system": str,
     **dict.fromkeys(("budget", "limit", "seed"), int),
     **dict.fromkeys(("sampling", "ssc"), dict),
 }
-_OPTIONAL = ("ssc", "limit", "stop_when")
+_OPTIONAL = ("ssc", "limit", "stop_when", "system")
 _DEEPEST = 8
 _MOST_CHANGES = 8
 _NOT_SAMPLED = {"import": "imported", "simulate": "simulated"}
@@ -70,6 +74,10 @@ class Manifest:
     stop_when: str | None = None
     """The rule that ended the sampling of a question early, by its whole name; None: the budget alone."""
 
+    system: str | None = None
+    """The system message before every question, None if there was none; where questions have their own, a
+    digest of them."""
+
     library_version: str = field(default_factory=lambda: version("distrivote"))
     format_version: int = FORMAT_VERSION
 
@@ -86,13 +94,15 @@ class Manifest:
         budget: int = 32,
         limit: int | None = None,
         stop_when: str | None = None,
+        system: str | None = None,
     ) -> Self:
         """Return the manifest of a run with these settings."""
         sampling = settings_of(params)
         seed = sampling.pop("seed")
         del sampling["kind"]
         controller = None if ssc is None else settings_of(ssc)
-        return cls(engine, model, template, benchmark, sampling, controller, budget, limit, seed, stop_when)
+        asked = (engine, model, template, benchmark, sampling, controller, budget, limit, seed, stop_when)
+        return cls(*asked, system=system)
 
     @classmethod
     def load(cls, run: Path) -> Self:
@@ -125,6 +135,8 @@ class Manifest:
                 raise InputError(f"{path}: {name} is not what a run has there: restore it from a copy")
         if not _is_controller(content["ssc"]):
             raise InputError(f"{path}: ssc has no numbers alpha and delta: restore it from a copy")
+        if content["ssc"] is not None and content["ssc"].get("kind") == "SelfStepConf":
+            content["ssc"] = _LATER_SSC | content["ssc"]
         return cls(**{name: content[name] for name in names if name in content})
 
     def going_on(self, asked: Manifest, run: Path) -> Manifest:

@@ -143,12 +143,11 @@ class Sensitivity(Compared):
         compared = [
             setting.sets[source].settings for sources in found.values() for source in sources.values()
         ]
-        ours = [settings for settings in compared if not settings.get("guard")]
+        ours = [settings for settings in compared if not settings.get("released")]
         if setting.published is not None and setting.published.model(study.model) is not None and ours:
             yield (
-                f"{study.model}: the paper's runs are SelfStepConf.as_published(), with a guard at the end of"
-                f" the text, and {len(ours)} of these {len(compared)} have none: reflections and lengths do"
-                " not compare"
+                f"{study.model}: the paper's runs are SelfStepConf.as_published() (generate --as-published),"
+                f" and {len(ours)} of these {len(compared)} are not: reflections and lengths do not compare"
             )
 
     def _row(
