@@ -143,7 +143,7 @@ def test_some_replies_without_log_probabilities_are_counted_in_a_note() -> None:
     ballot = ballot_of([SURE, bare("4"), bare("and so on\nand on")])
     assert np.isnan(ballot.confidences).tolist() == [False, True, True]
     assert ballot.notes == (
-        "1 of 2 answered trajectories have no confidence, since they came without usable log-probabilities",
+        "1 of 2 answered trajectories has no confidence, since it came without usable log-probabilities",
     )
 
 
@@ -228,7 +228,7 @@ def test_damaged_trajectories_are_noted_once() -> None:
 def test_no_answer_anywhere_is_noted() -> None:
     ballot = ballot_of([reply(["one\n", "two"], [9.0, 9.0])])
     assert ballot.labels == ()
-    assert ballot.notes[0].startswith("no answer was found in any of 1 trajectories")
+    assert ballot.notes[0].startswith("no answer was found in any of 1 trajectory:")
 
 
 def test_no_replies_make_an_empty_ballot() -> None:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.report.text import count
+from distrivote.nouns import count
 from distrivote.store.runs import Run
 from engines.scripted_server import ScriptedServer, Token, ToyServer
 

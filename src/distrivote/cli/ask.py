@@ -193,6 +193,7 @@ def _solve(
     from distrivote.answers.mathverify import equality, shared_verifier
     from distrivote.cli.live import Sampling
     from distrivote.engines.opening import open_engine
+    from distrivote.nouns import count
     from distrivote.solve import sample, solution_of
 
     console = open_console(sys.stderr)
@@ -236,9 +237,9 @@ def _solve(
     if stopped and not trajectories:
         raise KeyboardInterrupt
     if settled:
-        say(f"settled after {len(trajectories)} of {budget} trajectories")
+        say(f"settled after {len(trajectories)} of {count(budget, 'trajectory')}")
     elif len(trajectories) < budget:
-        say(f"voting on what is finished: {len(trajectories)} of {budget} trajectories")
+        say(f"voting on what is finished: {len(trajectories)} of {count(budget, 'trajectory')}")
     solution = solution_of(
         *(problem, trajectories, method, controller),
         equal=equal,
@@ -271,7 +272,7 @@ def _without_folder(model: str) -> str:
 
 
 def _headline(model: str, budget: int, method: str, controller: SelfStepConf | DeepConfOnline | None) -> str:
-    from distrivote.report.text import count
+    from distrivote.nouns import count
 
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
     steering = "SelfStepConf off" if controller is None else "SelfStepConf on"
@@ -282,7 +283,7 @@ def _headline(model: str, budget: int, method: str, controller: SelfStepConf | D
 
 def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
     """Say what SelfStepConf did, also where it had nothing to do."""
-    from distrivote.report.text import count
+    from distrivote.nouns import count
     from distrivote.selfstepconf import lowest_ratio
 
     if controller is None:
@@ -300,8 +301,8 @@ def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
 def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
     from rich.padding import Padding
 
+    from distrivote.nouns import count
     from distrivote.report.explanation import explanation
-    from distrivote.report.text import count
     from distrivote.report.trajectory import trajectory_text
 
     console = open_console(sys.stdout)

@@ -83,9 +83,12 @@ def _qualities(fitted: Fitted) -> Sequence[tuple[str, Quality]]:
 
 
 def _print(fitted: Fitted) -> None:
+    from distrivote.nouns import count
+
     found = fitted.calibration
-    sizes = f"{found.fewest} to {found.most} trajectories"
-    print(f"{found.n_questions} questions, {fitted.n_rows:,} votes on {sizes}")
+    most = count(found.most, "trajectory")
+    sizes = most if found.fewest == found.most else f"{found.fewest} to {most}"
+    print(f"{count(found.n_questions, 'question')}, {count(fitted.n_rows, 'vote')} on {sizes}")
     print(
         f"p = logistic({found.intercept:.3f} + {found.evidence:.3f} * logit(posterior)"
         f" + {found.share:.3f} * logit(share of votes))"

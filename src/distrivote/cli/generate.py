@@ -346,7 +346,7 @@ def _changed_question(path: str, problems: Sequence[Problem]) -> str | None:
 
 
 def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json: bool) -> None:
-    from distrivote.report.text import count
+    from distrivote.nouns import count
 
     n = sum(len(item.samples) for item in work)
     most = n * max_tokens
@@ -358,7 +358,7 @@ def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json:
 
         print(json.dumps(plan))
         return
-    line = f"{count(n, 'trajectory')} of {count(len(work), 'question')} to do, {most:,} tokens at most"
+    line = f"{count(n, 'trajectory')} of {count(len(work), 'question')} to do, {count(most, 'token')} at most"
     if price is not None:
         line += f", {plan['cost_at_most']:,.2f} at {price:g} per million"
     print(line)
@@ -426,7 +426,7 @@ def _run_on_ray(
 
 
 def _tell(summary: dict[str, Any], n_todo: int) -> None:
-    from distrivote.report.text import count
+    from distrivote.nouns import count
 
     made = summary["n_trajectories"]
     if not n_todo:

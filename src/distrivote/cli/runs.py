@@ -128,11 +128,14 @@ def _print_lines(text: str) -> None:
 
 def compact(run: _RunArgument) -> None:
     """Merge a run's parts into few, and fill in which answers are the same."""
+    from distrivote.nouns import count
     from distrivote.store.run_compact import compact as merge
 
     done = merge(run)
     note(*done.notes)
-    print(f"{run}: {done.n_parts_before} parts are now {done.n_parts}, with {done.n_rows:,} trajectories")
+    are = "is" if done.n_parts_before == 1 else "are"
+    before, rows = count(done.n_parts_before, "part"), count(done.n_rows, "trajectory")
+    print(f"{run}: {before} {are} now {done.n_parts:,}, with {rows}")
 
 
 def export(
@@ -156,7 +159,7 @@ def export(
     ] = "table",
 ) -> None:
     """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
-    from distrivote.report.text import count
+    from distrivote.nouns import count
     from distrivote.store.runs import Run
     from distrivote.store.writing import check_output, writing
 

@@ -19,6 +19,7 @@ from distrivote.evaluation.draws import generator
 from distrivote.evaluation.pools import Flags, Floats, Ints, PoolSet
 from distrivote.evaluation.reliability import brier_score, calibration_error
 from distrivote.evaluation.winners import Winners, votes_of
+from distrivote.nouns import count
 from distrivote.voting.probability import MIN_QUESTIONS, Calibration, fit
 
 _SIZES = tuple(2**n for n in range(3, 17))
@@ -119,7 +120,7 @@ def calibrate(sets: Sequence[PoolSet], source: str, seed: int = 0) -> Fitted:
 def _check(rows: Rows) -> None:
     if rows.n_questions < MIN_QUESTIONS:
         raise InputError(
-            f"{rows.n_questions} questions with a known answer: a calibration needs at least"
+            f"{count(rows.n_questions, 'question')} with a known answer: a calibration needs at least"
             f" {MIN_QUESTIONS}, so name more runs"
         )
     if rows.right.all() or not rows.right.any():

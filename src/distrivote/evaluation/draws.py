@@ -13,6 +13,7 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Ints, PoolSet
+from distrivote.nouns import count
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
@@ -30,7 +31,7 @@ def draw(question: str, n_trajectories: int, budget: int, n_repeats: int, seed: 
     """
     if budget > n_trajectories:
         raise InputError(
-            f"question {question} has {n_trajectories} trajectories and the budget is {budget}:"
+            f"question {question} has {count(n_trajectories, 'trajectory')} and the budget is {budget}:"
             " lower the budget, or leave that question out"
         )
     orders = np.tile(np.arange(n_trajectories), (n_repeats, 1))
@@ -46,6 +47,7 @@ def check_budget(sets: tuple[PoolSet, ...], budget: int) -> None:
         for pool in each.pools:
             if pool.n_trajectories < budget:
                 raise InputError(
-                    f"question {pool.question} of {each.name} has {pool.n_trajectories} trajectories and the"
-                    f" budget is {budget}: ask for --budget {each.smallest} or less, or leave it out"
+                    f"question {pool.question} of {each.name} has"
+                    f" {count(pool.n_trajectories, 'trajectory')} and the budget is {budget}: ask for"
+                    f" --budget {each.smallest} or less, or leave it out"
                 )

@@ -21,6 +21,7 @@ from distrivote.evaluation.published import CONTRADICTIONS, SOURCE, published
 from distrivote.evaluation.results import Report, Result, Row
 from distrivote.evaluation.scoring import Scores, has_confidence, score
 from distrivote.evaluation.studies import studies_of
+from distrivote.nouns import count
 
 BUDGET = 128
 N_REPEATS = 64
@@ -177,5 +178,6 @@ def _notes(sets: Sequence[PoolSet], budget: int | None, chosen: int) -> list[str
     for each in sure:
         lacking = sum(int((np.isnan(pool.confidence) & (pool.classes >= 0)).sum()) for pool in each.pools)
         if lacking:
-            notes.append(f"{each.name}: {lacking} answers have no confidence and take no part in any vote")
+            have = "has no confidence and takes" if lacking == 1 else "have no confidence and take"
+            notes.append(f"{each.name}: {count(lacking, 'answer')} {have} no part in any vote")
     return notes

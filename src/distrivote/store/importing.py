@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distrivote.errors import InputError
+from distrivote.nouns import count
 from distrivote.store.importers.base import Reading
 from distrivote.store.importers.registry import Source
 from distrivote.store.manifest import Manifest
@@ -49,7 +50,8 @@ class Imported:
             notes.append("there are no confidences: majority voting (sc) works, the other methods need them")
         elif self.n_confident < self.n_answered:
             n = self.n_answered - self.n_confident
-            notes.append(f"{n:,} of {self.n_answered:,} answered trajectories have no confidence")
+            have = "has" if n == 1 else "have"
+            notes.append(f"{n:,} of {count(self.n_answered, 'answered trajectory')} {have} no confidence")
         if not self.n_true:
             notes.append("there are no right answers: votes work, accuracies are not known")
         return tuple(notes)

@@ -33,6 +33,7 @@ from distrivote.evaluation.pools import Pool
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
+from distrivote.nouns import count
 
 _WAY_PAIR = (("SelfStepConf", "BasicInference"),)
 
@@ -109,9 +110,8 @@ def _make_pass1(setting: Setting, scores: Scores) -> Findings:
                     for column, found in whole.estimates.items()
                 }
                 rows.append(whole._replace(estimates=estimates))
-        title = (
-            f"{study.model}: pass@1 over the whole pool; spread over {setting.n_repeats} draws of one answer"
-        )
+        draws = count(setting.n_repeats, "draw")
+        title = f"{study.model}: pass@1 over the whole pool; spread over {draws} of one answer"
         paper = Paper("pass_at_1", "", "pass@1")
         tables.append(line_table(setting, study, rows, title=title, label="Sampling", paper=paper))
         differences = difference_table(setting, study, rows, _WAY_PAIR)

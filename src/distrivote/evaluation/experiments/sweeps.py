@@ -20,6 +20,7 @@ from distrivote.evaluation.experiments.tables import (
 from distrivote.evaluation.results import Axis, Chart, Row
 from distrivote.evaluation.scoring import Ask, Scores
 from distrivote.evaluation.studies import Study
+from distrivote.nouns import count
 
 BUDGETS = (8, 16, 32, 64, 128, 256)
 BUDGET_METHODS = ("WSC-Top50", "WSC-GMM", "WSC-GMM*", "DIS-Top50", "DIS-GMM", "DIS-GMM*")
@@ -80,7 +81,7 @@ class Sweep:
         return Findings(tables, charts, notes)
 
     def _words(self, setting: Setting) -> str:
-        return f"{setting.n_repeats} repeats" if self.name == "budget" else budget_words(setting)
+        return count(setting.n_repeats, "repeat") if self.name == "budget" else budget_words(setting)
 
     def _chart(
         self, setting: Setting, study: Study, rows: Sequence[Measured], where: dict[str, Entry]

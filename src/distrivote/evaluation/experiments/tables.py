@@ -25,6 +25,7 @@ from distrivote.evaluation.experiments.base import (
 from distrivote.evaluation.results import Cell, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
+from distrivote.nouns import count
 
 N_PUBLISHED_BENCHMARKS = 5
 GREEDY = "temperature=0"
@@ -253,4 +254,4 @@ def missing_notes(rows: Sequence[Measured], study: Study, lines: Sequence[Line])
 
 
 def budget_words(setting: Setting) -> str:
-    return f"{setting.budget} trajectories, {setting.n_repeats} repeats"
+    return f"{count(setting.budget, 'trajectory')}, {count(setting.n_repeats, 'repeat')}"

@@ -14,6 +14,7 @@ import numpy as np
 
 from distrivote.evaluation.estimates import Sample, compare, estimate
 from distrivote.evaluation.experiments.base import ALL_RUNS, Experiment, Findings, Setting, cells, slug
+from distrivote.evaluation.experiments.tables import budget_words
 from distrivote.evaluation.pools import Flags, PoolSet
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores, has_confidence
@@ -180,7 +181,7 @@ def _chart(setting: Setting, rows: list[dict[str, Cell]]) -> Chart:
     return Chart(
         "trust",
         "Does auto keep the gain of confidence, and never pay for it?",
-        f"{largest} trajectories, {setting.n_repeats} repeats; 95% intervals over questions",
+        f"{budget_words(setting)}; 95% intervals over questions",
         "points",
         Axis("run", "Run", "text"),
         Axis("accuracy", "Voting accuracy", "percent"),
