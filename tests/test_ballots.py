@@ -228,7 +228,7 @@ def test_damaged_trajectories_are_noted_once() -> None:
 def test_no_answer_anywhere_is_noted() -> None:
     ballot = ballot_of([reply(["one\n", "two"], [9.0, 9.0])])
     assert ballot.labels == ()
-    assert ballot.notes[0].startswith("no answer was found in any of 1 trajectories")
+    assert ballot.notes[0].startswith("no answer was found in any of 1 trajectory:")
 
 
 def test_no_replies_make_an_empty_ballot() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from distrivote.errors import UnknownNameError
-from distrivote.problem import Message, Problem, plain_prompt
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.problem import Message, Problem, plain_prompt, with_system_merged
 
 
 def test_a_question_is_put_as_the_paper_puts_it() -> None:
@@ -39,3 +39,24 @@ def test_a_conversation_for_a_model_without_turns_is_its_contents_between_empty_
     turns = [Message("user", "2 + 2?"), Message("assistant", "4"), Message("user", "3 + 3?")]
     assert plain_prompt(turns) == "2 + 2?\n\n4\n\n3 + 3?\n\n"
     assert plain_prompt([]) == ""
+
+
+def test_a_system_message_stands_before_everything_else() -> None:
+    messages = Problem("Q?", template="worked", system="Be brief.").messages()
+    assert messages[0] == Message("system", "Be brief.")
+    assert messages[1:] == Problem("Q?", template="worked").messages()
+
+
+@pytest.mark.parametrize("system", ["", " \n"])
+def test_a_system_message_says_something(system: str) -> None:
+    with pytest.raises(InputError, match="the system message is empty: say something"):
+        Problem("Q?", system=system)
+
+
+def test_without_a_system_role_its_message_goes_before_the_first_question() -> None:
+    turns = Problem("Q?", template="worked", system="Be brief.\n").messages()
+    merged = with_system_merged(turns)
+    assert [message.role for message in merged] == ["user", "assistant", "user", "assistant", "user"]
+    assert merged[0].content == "Be brief.\n\n" + turns[1].content
+    assert merged[1:] == turns[2:]
+    assert with_system_merged(turns[1:]) == turns[1:]

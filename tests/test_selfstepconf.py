@@ -412,12 +412,6 @@ def test_a_step_goes_on_behind_the_reflection_of_the_guard_and_may_still_drop() 
     assert reply.record.step_ends == (1, 4, 6)
 
 
-def test_as_published_cuts_at_exact_tokens_and_guards_the_end() -> None:
-    controller = SelfStepConf.as_published()
-    assert controller == SelfStepConf(0.8, 0.8, "wait", DelimiterSplitter("\n\n", exact_token=True), True)
-    assert reflected(controller, 10, 7) == []
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -409,5 +409,5 @@ def test_trajectories_that_were_ended_have_no_vote() -> None:
     left = without_ended(given, trajectories)
     assert (given.labels, left.labels) == (("4", "5"), ("4",))
     assert left.classes.tolist() == [0, -1]
-    assert "1 of 2 trajectories were ended" in left.notes[-1]
+    assert "1 of 2 trajectories was ended" in left.notes[-1]
     assert without_ended(given, [Trajectory("a"), Trajectory("b")]) is given

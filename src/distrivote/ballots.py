@@ -30,6 +30,7 @@ from distrivote.confidence.steps import StepEnds
 from distrivote.confidence.tokens import TokenValues, check_k
 from distrivote.engines.responses import trajectories_from_openai, trajectories_from_vllm
 from distrivote.errors import InputError
+from distrivote.nouns import count
 from distrivote.splitting import Splitter, splitter, step_ends
 from distrivote.trajectory import Floats, Trajectory
 from distrivote.voting.ballot import Ballot
@@ -240,7 +241,8 @@ def _notes(trajectories: Sequence[Trajectory], votes: Sequence[Reading], measure
     silent = [vote.answer is not None and math.isnan(vote.confidences[0].value) for vote in votes]
     if votes and not n_answered:
         notes.append(
-            f"no answer was found in any of {len(votes)} trajectories: check how answers are extracted"
+            f"no answer was found in any of {count(len(votes), 'trajectory')}: check how answers are"
+            " extracted"
         )
     if votes and all(math.isnan(vote.confidences[0].value) for vote in votes):
         notes.append(_no_confidence_note(trajectories, measure))

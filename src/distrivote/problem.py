@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from distrivote.errors import UnknownNameError
+from distrivote.errors import InputError, UnknownNameError
+
+SYSTEM = "system"
+"""The role of a message that stands before a conversation."""
 
 
 class Message(NamedTuple):
@@ -23,6 +26,23 @@ def plain_prompt(messages: Sequence[Message]) -> str:
     '2 + 2?\\n\\n4\\n\\n3 + 3?\\n\\n'
     """
     return "".join(message.content + "\n\n" for message in messages)
+
+
+def with_system_merged(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return a conversation for templates without a system role: its message goes before the first question.
+
+    >>> with_system_merged([Message("system", "Be brief."), Message("user", "2 + 2?")])
+    (Message(role='user', content='Be brief.\\n\\n2 + 2?'),)
+    """
+    if len(messages) < 2 or messages[0].role != SYSTEM:
+        return tuple(messages)
+    first = messages[1]
+    return (Message(first.role, f"{messages[0].content.rstrip()}\n\n{first.content}"), *messages[2:])
+
+
+def shows_system(prompt: str, messages: Sequence[Message]) -> bool:
+    """Say whether a prompt holds the system message of its conversation, if there is one."""
+    return messages[0].role != SYSTEM or messages[0].content.strip() in prompt
 
 
 _MATH = "{question}\nPlease reason step by step, and put your final answer within \\boxed{}."
@@ -85,14 +105,19 @@ class Problem:
     template: str = "math"
     """A name from `TEMPLATES`, or a text that holds {question}."""
 
+    system: str | None = None
+    """A message that stands before the conversation; None for none."""
+
     def __post_init__(self) -> None:
         if self.template not in TEMPLATES and "{question}" not in self.template:
             raise UnknownNameError("template", self.template, TEMPLATES)
+        if self.system is not None and not self.system.strip():
+            raise InputError("the system message is empty: say something in it, or leave it out")
 
     def messages(self) -> tuple[Message, ...]:
         """Return the conversation that asks the question."""
         text = TEMPLATES.get(self.template, self.template)
-        turns = []
+        turns = [] if self.system is None else [Message(SYSTEM, self.system)]
         for question, solution in _WORKED if self.template == "worked" else ():
             turns.append(Message("user", text.replace("{question}", question)))
             turns.append(Message("assistant", solution))

@@ -21,6 +21,7 @@ from distrivote.confidence import DEFAULT_MEASURE, Measure
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.warmup import sample_after_warmup
 from distrivote.errors import EngineError, InputError
+from distrivote.nouns import count
 from distrivote.problem import Problem
 from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
 from distrivote.stopping import Poll, StopRule, stop_rule, until_settled, without_ended
@@ -154,7 +155,7 @@ def solve(
 
 def failure_note(error: EngineError, n: int, budget: int) -> str:
     """Return what to say of a vote whose engine failed after n trajectories."""
-    return f"the engine failed after {n} of {budget} trajectories, which the vote rests on: {error}"
+    return f"the engine failed after {n} of {count(budget, 'trajectory')}, which the vote rests on: {error}"
 
 
 def sample(

@@ -22,6 +22,7 @@ import numpy as np
 from distrivote.answers.equality import Equality, equality
 from distrivote.answers.equivalence import classify
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.nouns import count
 from distrivote.selfstepconf import ENDED
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
@@ -304,7 +305,9 @@ def without_ended(ballot: Ballot, trajectories: Sequence[Trajectory]) -> Ballot:
     ended = [trajectory.finish_reason == ENDED for trajectory in trajectories]
     if not any(ended):
         return ballot
-    note = f"{sum(ended)} of {len(ended)} trajectories were ended for low confidence and have no vote"
+    were, have = ("was", "has") if sum(ended) == 1 else ("were", "have")
+    of = count(len(ended), "trajectory")
+    note = f"{sum(ended)} of {of} {were} ended for low confidence and {have} no vote"
     answers = [
         None if gone or given < 0 else ballot.labels[given]
         for gone, given in zip(ended, ballot.classes.tolist(), strict=True)

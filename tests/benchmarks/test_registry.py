@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -101,3 +102,22 @@ def test_a_benchmark_has_problems_and_their_ids_differ() -> None:
         Benchmark("none", (), "made up")
     with pytest.raises(InputError, match="two problems with the id 'a'"):
         Benchmark("twins", (Problem("p", "a"), Problem("q", "a")), "made up")
+
+
+def test_the_system_message_of_a_file_is_that_of_all_its_questions_whatever_the_limit(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    rows = [{"question": str(n), "answer": n, "system": "Be brief."} for n in range(3)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert load(file).system == load(file, limit=1).system == "Be brief."
+    rows[2]["system"] = "Be long."
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    digest = load(file).system
+    assert digest is not None
+    assert digest.startswith("each question its own (")
+    assert load(file, limit=1).system == digest
+    rows[2]["system"] = "Be longer."
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert load(file).system != digest
+    told = load(file).told("Hello.")
+    assert told.system == "Hello."
+    assert {problem.system for problem in told} == {"Hello."}

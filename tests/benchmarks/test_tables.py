@@ -36,3 +36,14 @@ def test_ids_are_kept_as_they_are(column: str) -> None:
 
 def test_questions_may_be_alike_if_their_ids_are_not() -> None:
     assert len(tables.problems(table(*[{"question": "q", "answer": 1}] * 3))) == 3
+
+
+def test_a_column_of_system_messages_gives_each_question_its_own() -> None:
+    problems = tables.problems(
+        table(
+            {"question": "p", "answer": 1, "system": "Be brief."},
+            {"question": "q", "answer": 1, "system": ""},
+            {"question": "r", "answer": 1},
+        )
+    )
+    assert [problem.system for problem in problems] == ["Be brief.", None, None]

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.report.text import count
+from distrivote.nouns import count
 from distrivote.store.runs import Run
 from engines.scripted_server import ScriptedServer, Token, ToyServer
 
@@ -230,6 +230,37 @@ def test_other_settings_are_shown_line_by_line(capsys: pytest.CaptureFixture[str
         "  sampling.top_p: was 0.95, asked 0.5",
         "  seed: was 0, asked 7",
     ]
+
+
+def test_a_run_with_another_system_message_does_not_mix_and_show_shows_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]
+) -> None:
+    assert run(capsys, *asked, "--system", "Be brief.")[0] == 0
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["system"] == "Be brief."
+    code, _, err = run(capsys, *asked, "--system", "Be long.")
+    assert code == 2
+    assert err.splitlines()[1:] == ['  system: was "Be brief.", asked "Be long."']
+    assert run(capsys, *asked)[2].splitlines()[1:] == ['  system: was "Be brief.", asked null']
+    assert "complete" in run(capsys, *asked, "--system", "Be brief.")[1]
+    _, out, err = run(capsys, "show", "run")
+    assert out.startswith("question\t")
+    assert err == "system message: Be brief.\n"
+    assert "system message: Be brief." in run(capsys, "show", "run", "1")[1]
+
+
+def test_as_published_is_recorded_and_refused_where_it_can_not_be_had(
+    capsys: pytest.CaptureFixture[str], asked: list[str]
+) -> None:
+    steered = [word for word in asked if word != "--no-ssc"]
+    code, _, err = run(capsys, *steered, "--as-published")
+    assert code == 2
+    assert "SelfStepConf as published can't be had from a server" in err
+    code, _, err = run(capsys, *asked, "--as-published")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "SelfStepConf is off" in err
+    code, _, err = run(capsys, *steered, "--as-published", "--guard")
+    assert code == 2
+    assert "can't turn an end of the text down" in err
 
 
 def test_questions_that_were_not_kept_are_not_compared(

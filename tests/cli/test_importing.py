@@ -47,6 +47,19 @@ def test_json_says_what_came_in(pickles: Path, tmp_path: Path, capsys: pytest.Ca
     assert (said["n_trajectories"], said["n_confident"], said["notes"]) == (24, 24, [])
 
 
+def test_answers_in_texts_are_graded_and_one_of_each_is_called_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("question_id,text,ground_truth\nq,it is \\boxed{4},4\n")
+    assert run("import", table, "-o", tmp_path / "run", "--extract", "boxed") == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("run: 1 trajectory of 1 question from 1 file (1 table)\n")
+    assert err == "note: there are no confidences: majority voting (sc) works, the other methods need them\n"
+    assert run("vote", tmp_path / "run", "-m", "sc", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["accuracy"]["sc"]["n_right"] == 1
+
+
 def test_notes_go_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "a.csv"
     table.write_text("question_id,answer\nq,4\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from distrivote.engines.drive import Drive
 from distrivote.engines.sampling import TokenSampler
 from distrivote.selfstepconf import ENDED, BudgetForcing, Controller, DeepConfOnline, SelfStepConf
 from distrivote.splitting import EntropySplitter
+from distrivote.trajectory import Insertion
 
 LETTERS = "abcdefgh"
 
@@ -143,3 +145,88 @@ def test_a_controller_judges_by_as_many_tokens_as_the_vote_however_many_are_reco
         judged.append(found.interventions.step_confidences)
         assert ballot_of([found], extract=str).confidences.tolist() == pytest.approx(judged[-1])
     assert judged[0] == judged[1]
+
+
+class Words(Letters):
+    """Letters, of which the last but one is the delimiter and the last one the end of the text."""
+
+    pieces = (*(letter.encode() for letter in LETTERS[:-2]), b"\n\n", b"")
+    end_tokens = frozenset({len(LETTERS) - 1})
+
+
+DELIMITER, END = len(LETTERS) - 2, len(LETTERS) - 1
+PUBLISHED = replace(SelfStepConf.as_published(), reflection="b")
+CHANCES = np.log(np.array([0.5, 0.02, 0.2, 0.1, 0.08, 0.05, 0.03, 0.02], dtype=np.float32))
+
+
+def released(params: SamplingParams, index: int = 0) -> Drive:
+    """Return a drive at the position behind a step that dropped: the next one is exchanged."""
+    drive = Drive(
+        index, params, Words(), TokenSampler(len(LETTERS), params), PUBLISHED, lambda _: pytest.fail("asked")
+    )
+    for peak in (40.0, 25.0):
+        likely = np.zeros(len(LETTERS), dtype=np.float32)
+        likely[DELIMITER] = peak
+        assert drive.advance(likely) is not None
+    return drive
+
+
+def test_as_published_a_greedy_trajectory_has_exactly_the_reflection() -> None:
+    drive = released(SamplingParams(temperature=0, n_logprobs=4, max_tokens=9))
+    drive.advance(CHANCES)
+    drive.advance(CHANCES)
+    found = drive.trajectory()
+    assert found.text == "\n\n\n\nba"
+    assert found.interventions is not None
+    assert found.interventions.insertions == (Insertion(2, 1),)
+    assert drive.n_reflections == 1
+    # Its log-probability and the largest ones are those of the model's own distribution.
+    assert found.logprobs[2] == pytest.approx(np.log(0.02))
+    assert found.top_logprobs[2] == pytest.approx(found.top_logprobs[3])
+
+
+def test_as_published_the_exchanged_position_is_sampled_from_the_exchanged_probabilities() -> None:
+    n = 4000
+    params = SamplingParams(temperature=1.0, top_p=1.0, n_logprobs=4, max_tokens=9)
+    counts = np.zeros(len(LETTERS))
+    n_recorded = 0
+    for index in range(n):
+        drive = released(params, index)
+        drive.advance(CHANCES)
+        token = drive.tokens[2] if len(drive.tokens) > 2 else END
+        counts[token] += 1
+        record = drive.trajectory().interventions
+        assert record is not None
+        assert record.n_reflections == drive.n_reflections == (token == 1)
+        n_recorded += record.n_reflections
+    assert n_recorded == counts[1]
+    expected = np.exp(CHANCES.astype(np.float64))
+    expected[[0, 1]] = expected[[1, 0]]
+    # The seeds are fixed. With others each of the 8 shares would lie outside of 5 standard errors once in
+    # 1.7 million draws.
+    errors = np.abs(counts / n - expected) / np.sqrt(expected * (1 - expected) / n)
+    assert errors.max() < 5
+
+
+def test_as_published_temperature_and_top_p_cut_the_exchanged_probabilities() -> None:
+    params = SamplingParams(temperature=0.6, top_p=0.5, n_logprobs=4, max_tokens=9)
+    # At this temperature the most likely token has 0.72: it fills the nucleus, and b takes its place.
+    for index in range(20):
+        drive = released(params, index)
+        drive.advance(CHANCES)
+        assert drive.tokens[2] == 1
+
+
+def test_as_published_an_end_is_not_turned_down() -> None:
+    params = SamplingParams(temperature=0, n_logprobs=4, max_tokens=9)
+    sampler = TokenSampler(len(LETTERS), params)
+    drive = Drive(0, params, Words(), sampler, PUBLISHED, lambda _: False)
+    drive.advance(logits(9.0))
+    ending = np.zeros(len(LETTERS), dtype=np.float32)
+    ending[END] = 9.0
+    assert drive.advance(ending) is None
+    assert drive.finish_reason == "stop"
+    guarded = Drive(0, params, Words(), sampler, SelfStepConf(guard=True, reflection="b"), lambda _: False)
+    guarded.advance(logits(9.0))
+    assert guarded.advance(ending) is not None
+    assert guarded.trajectory().text == "ab"

@@ -19,6 +19,7 @@ from distrivote.engines.sampling import TokenSampler
 from distrivote.errors import InputError
 from distrivote.problem import Message, Problem
 from distrivote.selfstepconf import BudgetForcing, Controller, ControllerStream, Injection, SelfStepConf
+from distrivote.splitting import WindowSplitter
 from distrivote.trajectory import Interventions, Trajectory
 from engines.contract import EngineContract
 
@@ -228,3 +229,24 @@ def test_a_changed_struct_layout_is_an_error_and_no_crash() -> None:
     params = ContextParams(n_ctx=7)
     with pytest.raises(LibraryMismatchError, match="n_ctx is 7"):
         _check(params, {"n_ctx": 512}, "some library")
+
+
+def test_a_system_message_is_a_turn_of_the_models_own_template(engine: LlamaCppEngine) -> None:
+    turns = Problem("Why?", template="plain", system="Be brief.").messages()
+    assert engine._llama.chat_prompt(turns) == (
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_as_published_a_greedy_trajectory_has_the_reflection_where_the_record_says(
+    engine: LlamaCppEngine,
+) -> None:
+    controller = SelfStepConf(delta=100.0, split=WindowSplitter(4), released=True)
+    found = sample(engine, 1, GREEDY, controller)[0]
+    record = found.interventions
+    assert record is not None
+    assert record.n_reflections > 0
+    for insertion in record.insertions:
+        assert insertion.n_tokens == 1
+        assert found.tokens[insertion.start] == "wait"
+        assert insertion.start in record.step_ends

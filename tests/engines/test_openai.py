@@ -21,7 +21,7 @@ from distrivote.engines.openai import OpenAIEngine
 from distrivote.engines.openai_server import address_of
 from distrivote.engines.openai_wire import seed_of
 from distrivote.errors import DistrivoteError, EngineError, InputError
-from distrivote.problem import Message
+from distrivote.problem import Message, Problem
 from distrivote.selfstepconf import ENDED, BudgetForcing, DeepConfOnline, SelfStepConf
 from distrivote.splitting import DelimiterSplitter
 from distrivote.trajectory import Insertion, Trajectory
@@ -121,6 +121,14 @@ def test_an_address_that_is_none_is_an_input_error(given: str) -> None:
 def test_bad_options_are_input_errors(options: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         OpenAIEngine(**{"base_urls": "http://h", **options})
+
+
+def test_as_published_can_not_be_had_from_a_server_and_it_is_not_asked() -> None:
+    with (
+        engine_at("http://127.0.0.1:9") as engine,
+        pytest.raises(InputError, match=r"as published can't be had from a server: .* Use the embedded"),
+    ):
+        list(engine.sample(QUESTION, 1, PARAMS, SelfStepConf.as_published()))
 
 
 def test_the_only_model_is_taken_without_asking() -> None:
@@ -250,6 +258,21 @@ def test_trajectories_are_what_the_server_said(
     assert sorted(body["seed"] for body in bodies) == sorted(seed_of(0, i) for i in range(3))
     if endpoint == "completions":
         assert bodies[0]["prompt"] == "What is 2 + 2?\n\n"
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+def test_a_system_message_is_sent_before_the_question(endpoint: str) -> None:
+    turns = Problem("What is 2 + 2?", template="plain", system="Be brief.").messages()
+    with serving(ToyServer(story), endpoint=endpoint) as (server, engine):
+        list(engine.sample(turns, 1, PARAMS))
+        body = server.sampled()[0]
+    if endpoint == "completions":
+        assert body["prompt"] == "Be brief.\n\nWhat is 2 + 2?\n\n"
+    else:
+        assert body["messages"] == [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "What is 2 + 2?"},
+        ]
 
 
 @pytest.mark.parametrize("streams", [True, False])

@@ -121,13 +121,27 @@ class TemplateError(Exception):
 class Template:
     """A tokenizer whose template writes down what it was given, or refuses it."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: Exception | None = None, system: str = "kept") -> None:
         self.error = error
+        self.system = system
 
     def apply_chat_template(self, turns: list[dict[str, str]], **switches: bool) -> str:
         if self.error is not None:
             raise self.error
+        if turns[0]["role"] == "system" and self.system == "refused":
+            raise TemplateError("System role not supported")
+        if self.system == "left out":
+            turns = [turn for turn in turns if turn["role"] != "system"]
         return f"{turns} {switches}"
+
+
+@pytest.mark.parametrize("system", ["refused", "left out"])
+def test_where_a_template_has_no_system_role_its_message_goes_before_the_question(system: str) -> None:
+    turns = [Message("system", "Be brief."), Message("user", "2 + 2?")]
+    merged = [Message("user", "Be brief.\n\n2 + 2?")]
+    template = Template(system=system)
+    assert chat_text(template, turns, None, "m") == chat_text(template, merged, None, "m")
+    assert "'role': 'system', 'content': 'Be brief.'" in chat_text(Template(), turns, None, "m")
 
 
 def test_a_conversation_is_written_by_the_template() -> None:

@@ -44,7 +44,12 @@ def test_a_request_is_plain_json(controller: SelfStepConf) -> None:
 def test_what_is_not_said_has_its_default() -> None:
     assert controller_of({"ssc": 1}) == SelfStepConf()
     assert controller_of({"ssc": True, "ssc_delta": 1}) == SelfStepConf(delta=1.0)
-    assert controller_of({"ssc": 1, "ssc_guard": 1, "ssc_split": "exact"}) == SelfStepConf.as_published()
+    assert controller_of({"ssc": 1, "ssc_released": 1, "ssc_split": "exact"}) == SelfStepConf.as_published()
+
+
+def test_as_published_is_said_only_where_it_is_meant() -> None:
+    assert "ssc_released" not in xargs_of(SelfStepConf())
+    assert controller_of(xargs_of(SelfStepConf.as_published())) == SelfStepConf.as_published()
 
 
 @pytest.mark.parametrize("xargs", [None, {}, {"ssc": 0}, {"ssc": 0, "ssc_delta": 0.5}, {"other": "x"}])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from distrivote.confidence import token_confidence, token_entropy
 from distrivote.engines.token_tables import TokenTable
 from distrivote.engines.vllm_batch import SteeredBatch
-from distrivote.selfstepconf import ControllerStream, SelfStepConf, replay
+from distrivote.selfstepconf import ControllerStream, ReleasedStream, SelfStepConf, replay
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, WindowSplitter
 from distrivote.trajectory import Insertion
 from strategies import MANY
@@ -247,3 +247,48 @@ def test_an_insertion_is_found_where_it_was_forced() -> None:
     controller = SelfStepConf(delta=10.0)
     record = replay(controller, [".\n\n", "a\n\n", "w", "ait"], [9.0, 5.0, 1.0, 1.0])
     assert record.insertions == (Insertion(2, 2),)
+
+
+END = len(TEXTS) - 1
+seen_positions = st.tuples(st.integers(0, len(TEXTS) - 1), st.integers(0, len(TEXTS) - 1), tops)
+
+
+@MANY
+@given(
+    st.builds(SelfStepConf, delta=st.sampled_from([0.8, 1.0, 10.0]), split=splits, released=st.just(True)),
+    st.lists(seen_positions, min_size=1, max_size=40),
+    st.integers(0, 40),
+)
+def test_as_published_a_batch_exchanges_where_the_stream_does_and_forces_nothing(
+    controller: SelfStepConf, seen: list[tuple[int, int, np.ndarray]], leaves_at: int
+) -> None:
+    batch = SteeredBatch(3, TABLE, cut, end_tokens=[END])
+    beside = Request.new(SelfStepConf(delta=10.0))
+    slot, slots = 1, np.array([1, 2], dtype=np.intp)
+    batch.add(slot, controller)
+    batch.add(2, beside.controller)
+    assert batch.wants_likeliest
+    stream = controller.start()
+    assert isinstance(stream, ReleasedStream)
+    tokens: list[int] = []
+    for number, (token, likeliest, top) in enumerate(seen):
+        if number == leaves_at:  # preempted, and back in another slot
+            batch.drop(slot)
+            slot, slots = 0, np.array([0, 2], dtype=np.intp)
+            batch.add(slot, controller, history=tokens)
+        histories = [tokens, beside.tokens]
+        batch.advance(
+            slots,
+            np.array([history[-1] if history else 0 for history in histories]),
+            np.array([number, number]),
+            lambda place, histories=histories: histories[place],
+        )
+        assert batch.exchanged(slots) == ([(0, WAIT[0])] if stream.exchanges else [])
+        assert batch.due(slots) == ([(1, beside.due[0])] if beside.due else [])
+        batch.observe(slots, np.array([top, top]), np.array([likeliest, likeliest]))
+        confidence = float(token_confidence(top[None]).values[0])
+        text = None if likeliest == END else TEXTS[likeliest]
+        stream.look(text, confidence, float(token_entropy(top[None]).values[0]))
+        stream.push(TEXTS[token], confidence)
+        tokens.append(token)
+        beside.sampled(token, top)

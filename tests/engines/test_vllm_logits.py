@@ -7,7 +7,13 @@ pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore")]
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from distrivote.engines.vllm_logits import Transfer, forced, top_logprobs  # noqa: E402
+from distrivote.engines.vllm_logits import (  # noqa: E402
+    Transfer,
+    exchanged,
+    forced,
+    top_logprobs,
+    with_likeliest,
+)
 
 
 @pytest.mark.parametrize("n_tokens", [20, 512, 1280, 4099, 49_152])
@@ -35,6 +41,21 @@ def test_a_forced_token_is_the_only_one_and_has_the_highest_logit() -> None:
     found = forced(logits, [(0, 2)])
     assert found is logits
     assert found.tolist() == [[-np.inf, -np.inf, 3.0], [4.0, 5.0, 6.0]]
+
+
+def test_exchanged_tokens_permute_the_distribution() -> None:
+    logits = torch.tensor([[1.0, 3.0, 2.0], [4.0, 5.0, 6.0]])
+    found = exchanged(logits, [(0, 0), (1, 2)])
+    assert found is logits
+    assert found.tolist() == [[3.0, 1.0, 2.0], [4.0, 5.0, 6.0]]
+
+
+def test_the_most_likely_token_stands_behind_the_largest_log_probabilities() -> None:
+    logits = torch.tensor([[1.0, 3.0, 2.0], [6.0, 5.0, 4.0]])
+    top = top_logprobs(logits, 2)
+    found = with_likeliest(top, logits)
+    assert torch.equal(found[:, :2], top)
+    assert found[:, 2].tolist() == [1.0, 0.0]
 
 
 def test_what_is_sent_arrives_once() -> None:

@@ -19,7 +19,7 @@ A, PARAGRAPH, W, AIT, HALF, OTHER_HALF, _, END = range(8)
 
 
 def cut(before: str, text: str) -> list[int]:
-    assert before.endswith("\n\n")
+    assert not before or before.endswith("\n\n")
     assert text == "wait"
     return [W, AIT]
 
@@ -27,20 +27,32 @@ def cut(before: str, text: str) -> list[int]:
 def flat(rows: list[list[float]]) -> Any:
     ends = np.cumsum([len(row) for row in rows]).tolist()
     return SimpleNamespace(
-        start_indices=[0, *ends[:-1]], end_indices=ends, logprobs=[value for row in rows for value in row]
+        start_indices=[0, *ends[:-1]],
+        end_indices=ends,
+        logprobs=[value for row in rows for value in row],
+        token_ids=[A for row in rows for _ in row],
     )
 
 
-def part(tokens: list[int], surenesses: list[float], finish: str | None = None, stop: Any = None) -> Any:
+def part(
+    tokens: list[int],
+    surenesses: list[float],
+    finish: str | None = None,
+    stop: Any = None,
+    likeliest: list[int] | None = None,
+) -> Any:
     rows = [[-9.0, -sure, -sure, -sure] for sure in surenesses]
-    return SimpleNamespace(token_ids=tokens, logprobs=flat(rows), finish_reason=finish, stop_reason=stop)
+    logprobs = flat(rows)
+    for start, token, best in zip(logprobs.start_indices, tokens, likeliest or tokens, strict=True):
+        logprobs.token_ids[start : start + 2] = [token, best]
+    return SimpleNamespace(token_ids=tokens, logprobs=logprobs, finish_reason=finish, stop_reason=stop)
 
 
 def reply(*parts: Any, params: SamplingParams | None = None, controller: Any = None) -> Trajectory:
     found = Reply(0, 5, params or SamplingParams(n_logprobs=3))
     for new in parts:
         found.add(new)
-    return found.trajectory(TABLE, cut, controller)
+    return found.trajectory(TABLE, cut, controller, end_tokens=[END])
 
 
 def test_parts_are_put_together_and_the_end_is_left_out() -> None:
@@ -59,6 +71,23 @@ def test_the_record_is_what_the_plugin_did() -> None:
     assert found.interventions.insertions == (Insertion(4, 2),)
     assert found.interventions.step_ends == (2, 4, 7)
     assert found.interventions.step_confidences == (9.0, 5.0, 4.0)
+
+
+def test_as_published_the_record_goes_by_the_most_likely_tokens_and_by_what_came() -> None:
+    controller = SelfStepConf.as_published()
+    sampled = part(
+        [A, A, A, PARAGRAPH, W, PARAGRAPH, A, A],
+        [9.0, 9.0, 5.0, 5.0, 4.0, 4.0, 4.0, 9.0],
+        "length",
+        likeliest=[A, PARAGRAPH, A, PARAGRAPH, PARAGRAPH, A, END, A],
+    )
+    found = reply(sampled, controller=controller)
+    assert found.interventions is not None
+    # The first step ends at 2, though a was sampled there. The reflection came at 4. At 6 the text was likely
+    # to end without an answer: the next position was exchanged, and gave a.
+    assert found.interventions.insertions == (Insertion(4, 1),)
+    assert found.interventions.step_ends == (2, 4, 7, 8)
+    assert found.interventions.step_confidences == (9.0, 5.0, 4.0, 9.0)
 
 
 def test_a_reflection_that_the_limit_cut_is_recorded_as_far_as_it_got() -> None:

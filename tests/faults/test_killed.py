@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from distrivote.report.text import count
+from distrivote.nouns import count
 from distrivote.store.runs import Run
 from distrivote.store.schema import SCHEMA
 from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer

@@ -92,6 +92,34 @@ def test_a_controller_more_or_less_is_a_change() -> None:
         assert any(line.startswith("ssc") for line in differences(was, asked))
 
 
+def test_another_system_message_is_a_change() -> None:
+    told = dataclasses.replace(MANIFEST, system="Be brief.")
+    assert list(differences(MANIFEST, told)) == ['system: was null, asked "Be brief."']
+    assert list(differences(told, dataclasses.replace(told, system="Be long."))) == [
+        'system: was "Be brief.", asked "Be long."'
+    ]
+
+
+def test_selfstepconf_as_published_is_a_change() -> None:
+    asked = Manifest.of(
+        *("embedded", "smollm2", "math", "arithmetic", SamplingParams(seed=5, stop=("\n",))),
+        SelfStepConf.as_published(),
+        budget=8,
+    )
+    assert list(differences(MANIFEST, asked)) == [
+        "ssc.split.exact_token: was false, asked true",
+        "ssc.released: was false, asked true",
+    ]
+
+
+def test_a_manifest_from_before_these_settings_goes_on(tmp_path: Path) -> None:
+    MANIFEST.save(tmp_path)
+    content = json.loads((tmp_path / NAME).read_text())
+    del content["system"], content["ssc"]["released"]
+    (tmp_path / NAME).write_text(json.dumps(content))
+    assert Manifest.load(tmp_path).going_on(MANIFEST, tmp_path) == MANIFEST
+
+
 def test_another_version_of_the_library_goes_on() -> None:
     asked = dataclasses.replace(MANIFEST, library_version="9.9")
     assert MANIFEST.going_on(asked, Path("here")) == MANIFEST

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
+
+
+def system_of(problems: Sequence[Problem]) -> str | None:
+    """Return the system message of problems, None if they have none; a digest where they have different ones.
+
+    >>> system_of([Problem("1 + 1?", "a", system="Be brief."), Problem("1 + 2?", "b", system="Be brief.")])
+    'Be brief.'
+    >>> system_of([Problem("1 + 1?", "a", system="Be brief."), Problem("1 + 2?", "b")])
+    'each question its own (58c8c0b4)'
+    """
+    told = {problem.system for problem in problems}
+    if len(told) == 1:
+        return told.pop()
+    each = json.dumps([[problem.id, problem.system] for problem in problems], ensure_ascii=False)
+    digest = hashlib.blake2b(each.encode(), digest_size=4).hexdigest()
+    return f"each question its own ({digest})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +40,9 @@ class Benchmark:
     problems: tuple[Problem, ...]
     source: str
     """A path, `hf:ORG/NAME`, or for a built-in one the settings that make the same problems again."""
+
+    system: str | None = None
+    """The system message of all problems, also of those that a limit left out; see `system_of`."""
 
     def __post_init__(self) -> None:
         if not self.problems:
@@ -40,6 +61,11 @@ class Benchmark:
     def put_with(self, template: str) -> Benchmark:
         """Return the same questions, put in another way (see `Problem.template`)."""
         return replace(self, problems=tuple(replace(problem, template=template) for problem in self))
+
+    def told(self, system: str) -> Benchmark:
+        """Return the same questions behind a system message."""
+        told = tuple(replace(problem, system=system) for problem in self)
+        return replace(self, problems=told, system=system)
 
     def __len__(self) -> int:
         return len(self.problems)

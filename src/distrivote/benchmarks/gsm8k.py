@@ -23,7 +23,7 @@ def problems(rows: Rows) -> tuple[Problem, ...]:
 
     >>> row = Row("row 1", {"question": "Two dozen eggs?", "answer": "2 * 12 = 24\\n#### 24"})
     >>> problems(Rows("hf:openai/gsm8k", [row]))
-    (Problem(question='Two dozen eggs?', id='gsm8k-0001', answer='24', template='math'),)
+    (Problem(question='Two dozen eggs?', id='gsm8k-0001', answer='24', template='math', system=None),)
     """
     question, answer = rows.column("question"), rows.column("answer")
 

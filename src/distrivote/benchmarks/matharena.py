@@ -24,7 +24,7 @@ def problems(name: str, rows: Rows) -> tuple[Problem, ...]:
 
     >>> row = Row("row 1", {"problem_idx": 7, "problem": "Find $2+2$.", "answer": "004"})
     >>> problems("aime2025", Rows("hf:MathArena/aime_2025", [row]))
-    (Problem(question='Find $2+2$.', id='aime2025-07', answer='4', template='math'),)
+    (Problem(question='Find $2+2$.', id='aime2025-07', answer='4', template='math', system=None),)
     """
     question, answer = rows.column("problem", "question"), rows.column("answer")
 

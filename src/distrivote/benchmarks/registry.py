@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from distrivote.benchmarks import arithmetic, choice, gpqa, gsm8k, matharena, tables
-from distrivote.benchmarks.benchmark import Benchmark
+from distrivote.benchmarks.benchmark import Benchmark, system_of
 from distrivote.benchmarks.files import read
 from distrivote.benchmarks.hub import Home, fetch
 from distrivote.benchmarks.levels import DEFAULT_SIZE
@@ -93,7 +93,7 @@ def load(
                 f"{name} is not made from a seed, so it can't be given {asked}: use limit for fewer problems"
             )
         found = _read(name, path)
-    return found if limit is None else Benchmark(found.name, found.problems[:limit], found.source)
+    return replace(found, problems=found.problems[:limit], system=system_of(found.problems))
 
 
 def _made(name: str, path: str | os.PathLike[str] | None, seed: int, size: int) -> Benchmark:

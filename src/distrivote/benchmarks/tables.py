@@ -1,7 +1,8 @@
 """Anybody's problems: a table with the columns `question` and `answer`, and `id` or `question_id` if wanted.
 
 Without ids a question's id is the number of its row. An empty answer is one that nobody knows; an empty
-question, or an id that comes twice, is an error.
+question, or an id that comes twice, is an error. A column `system` holds the system message of each question
+that has one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ def problems(rows: Rows) -> tuple[Problem, ...]:
 
     >>> table = Rows("mine.csv", [Row("mine.csv, line 2", {"question": "What is 6 * 7?", "answer": 42})])
     >>> problems(table)
-    (Problem(question='What is 6 * 7?', id='1', answer='42', template='math'),)
+    (Problem(question='What is 6 * 7?', id='1', answer='42', template='math', system=None),)
     """
     question, answer = rows.column("question"), rows.column("answer")
+    system = rows.optional(["system"])
 
     def problem(row: Row, own_id: str) -> Problem:
-        return Problem(row.needed(question), own_id, row.text(answer))
+        told = None if system is None else row.text(system) or None
+        return Problem(row.needed(question), own_id, row.text(answer), system=told)
 
     return with_ids(rows, rows.optional(IDS), str, problem)

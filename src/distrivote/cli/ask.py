@@ -14,6 +14,7 @@ from distrivote.cli.options import (
     WITHHELD,
     Alpha,
     ApiKey,
+    AsPublished,
     BaseUrl,
     CalibrationFile,
     Delta,
@@ -35,6 +36,7 @@ from distrivote.cli.options import (
     Split,
     Ssc,
     StopWhen,
+    System,
     Temperature,
     Template,
     Thinking,
@@ -86,8 +88,9 @@ def ask(
     alpha: Alpha = 0.8,
     delta: Delta = 0.8,
     reflection: Reflection = "wait",
-    split: Split = "paragraph",
+    split: Split = None,
     guard: Guard = False,
+    as_published: AsPublished = False,
     temperature: Temperature = 0.6,
     top_p: TopP = 0.95,
     top_k: TopK = 0,
@@ -97,6 +100,7 @@ def ask(
     seed: Seed = 0,
     template: Template = None,
     same: Same = None,
+    system: System = None,
     slots: Slots = None,
     threads: Threads = None,
     parallel: Parallel = None,
@@ -129,14 +133,14 @@ def ask(
     measure = None if signal is None else measure_of(signal)
     believed = calibration_of(calibration, min_probability)
     online = online_rule(deepconf)
-    controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard)
+    controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard, as_published)
     choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
     params = SamplingParams(
         *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
         seed=seed,
         thinking=thinking,
     )
-    problem = _problem(question, template_of(template) if template else choice.default_template)
+    problem = _problem(question, template_of(template) if template else choice.default_template, system)
     rule = stop_rule(stop_when, pipeline.name)
     compared = equality(problem.same if same is None else same)
     asked = _solve(
@@ -173,14 +177,14 @@ class _Asked(NamedTuple):
     """Whether the user ended it early."""
 
 
-def _problem(question: str, template: str) -> Problem:
+def _problem(question: str, template: str, system: str | None) -> Problem:
     from distrivote.problem import Problem
 
     if question == "-":
         question = sys.stdin.read().strip()
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    return Problem(question, template=template)
+    return Problem(question, template=template, system=system)
 
 
 def _solve(
@@ -200,6 +204,7 @@ def _solve(
     from distrivote.answers.mathverify import shared_verifier
     from distrivote.cli.live import Sampling
     from distrivote.engines.opening import open_engine
+    from distrivote.nouns import count
     from distrivote.solve import sample, solution_of
     from distrivote.voting.tallies import unmeasured_note
 
@@ -244,9 +249,9 @@ def _solve(
     if stopped and not trajectories:
         raise KeyboardInterrupt
     if settled:
-        say(f"settled after {len(trajectories)} of {budget} trajectories")
+        say(f"settled after {len(trajectories)} of {count(budget, 'trajectory')}")
     elif len(trajectories) < budget:
-        say(f"voting on what is finished: {len(trajectories)} of {budget} trajectories")
+        say(f"voting on what is finished: {len(trajectories)} of {count(budget, 'trajectory')}")
     solution = solution_of(
         *(problem, trajectories, method, controller),
         same=pooled,
@@ -280,7 +285,7 @@ def _without_folder(model: str) -> str:
 
 
 def _headline(model: str, budget: int, method: str, controller: SelfStepConf | DeepConfOnline | None) -> str:
-    from distrivote.report.text import count
+    from distrivote.nouns import count
 
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
     steering = "SelfStepConf off" if controller is None else "SelfStepConf on"
@@ -291,7 +296,7 @@ def _headline(model: str, budget: int, method: str, controller: SelfStepConf | D
 
 def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
     """Say what SelfStepConf did, also where it had nothing to do."""
-    from distrivote.report.text import count
+    from distrivote.nouns import count
     from distrivote.selfstepconf import lowest_ratio
 
     if controller is None:
@@ -309,8 +314,8 @@ def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
 def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
     from rich.padding import Padding
 
+    from distrivote.nouns import count
     from distrivote.report.explanation import explanation
-    from distrivote.report.text import count
     from distrivote.report.trajectory import trajectory_text
 
     console = open_console(sys.stdout)

@@ -91,12 +91,12 @@ def _qualities(fitted: Fitted) -> Sequence[tuple[str, Quality]]:
 
 
 def _print(fitted: Fitted) -> None:
-    from distrivote.report.text import count
+    from distrivote.nouns import count
 
     found = fitted.calibration
-    sizes = str(found.most) if found.fewest == found.most else f"{found.fewest} to {found.most}"
-    each = "trajectory" if found.most == 1 else "trajectories"
-    print(f"{count(found.n_questions, 'question')}, {count(fitted.n_rows, 'vote')} on {sizes} {each}")
+    most = count(found.most, "trajectory")
+    sizes = most if found.fewest == found.most else f"{found.fewest} to {most}"
+    print(f"{count(found.n_questions, 'question')}, {count(fitted.n_rows, 'vote')} on {sizes}")
     print(
         f"p = logistic({found.intercept:.3f} + {found.evidence:.3f} * logit(posterior)"
         f" + {found.share:.3f} * logit(share of votes))"

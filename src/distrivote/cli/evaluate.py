@@ -207,8 +207,8 @@ def _evaluated(
 
 
 def _written(report: Report, outputs: Sequence[str], figures: str | None, bar: ProgressBar) -> list[str]:
+    from distrivote.nouns import count
     from distrivote.report.result_files import write_report
-    from distrivote.report.text import count
 
     said = []
     for index, path in enumerate(outputs):

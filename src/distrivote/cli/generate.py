@@ -13,6 +13,7 @@ from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     Alpha,
     ApiKey,
+    AsPublished,
     BaseUrl,
     Delta,
     EngineName,
@@ -30,6 +31,7 @@ from distrivote.cli.options import (
     Split,
     Ssc,
     StopWhen,
+    System,
     Temperature,
     Template,
     Thinking,
@@ -80,13 +82,15 @@ def generate(
     ] = None,
     template: Template = None,
     same: Same = None,
+    system: System = None,
     stop_when: StopWhen = None,
     ssc: Ssc = True,
     alpha: Alpha = 0.8,
     delta: Delta = 0.8,
     reflection: Reflection = "wait",
-    split: Split = "paragraph",
+    split: Split = None,
     guard: Guard = False,
+    as_published: AsPublished = False,
     temperature: Temperature = 0.6,
     top_p: TopP = 0.95,
     top_k: TopK = 0,
@@ -152,7 +156,7 @@ def generate(
 
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)
-    controller = controller_of(ssc, alpha, delta, reflection, split, guard)
+    controller = controller_of(ssc, alpha, delta, reflection, split, guard, as_published)
     choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
     params = SamplingParams(
         *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
@@ -162,6 +166,8 @@ def generate(
     loaded = load(benchmark, limit=limit, size=size)
     if template is not None:
         loaded = loaded.put_with(template_of(template))
+    if system is not None:
+        loaded = loaded.told(system)
     rule = stop_rule(stop_when)
     compared = equality(loaded.problems[0].same if same is None else same)
     for problem in loaded.problems:
@@ -184,6 +190,7 @@ def generate(
         limit=limit,
         stop_when=None if rule is None else rule.name,
         same=compared.name,
+        system=loaded.system,
     )
     path = _free_name(output, manifest, loaded.problems) if new else output
     try:
@@ -346,7 +353,7 @@ def _changed_question(path: str, problems: Sequence[Problem]) -> str | None:
 
 
 def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json: bool) -> None:
-    from distrivote.report.text import count
+    from distrivote.nouns import count
 
     n = sum(len(item.samples) for item in work)
     most = n * max_tokens
@@ -358,7 +365,7 @@ def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json:
 
         print(json.dumps(plan))
         return
-    line = f"{count(n, 'trajectory')} of {count(len(work), 'question')} to do, {most:,} tokens at most"
+    line = f"{count(n, 'trajectory')} of {count(len(work), 'question')} to do, {count(most, 'token')} at most"
     if price is not None:
         line += f", {plan['cost_at_most']:,.2f} at {price:g} per million"
     print(line)
@@ -426,7 +433,7 @@ def _run_on_ray(
 
 
 def _tell(summary: dict[str, Any], n_todo: int) -> None:
-    from distrivote.report.text import count
+    from distrivote.nouns import count
 
     made = summary["n_trajectories"]
     if not n_todo:

@@ -28,12 +28,15 @@ def import_files(
         ),
     ] = None,
     extract: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="NAME", help="How answers are found in texts: auto, boxed, choice, number, a pattern."
+            metavar="NAME",
+            help="How answers are found in texts: auto, boxed, choice, number, a pattern; auto if not said,"
+            " where a file does not say them.",
+            show_default=False,
         ),
-    ] = "auto",
-    split: Split = "paragraph",
+    ] = None,
+    split: Split = None,
     same: Same = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="The model, for the record.")] = "",
     truth: Annotated[
@@ -51,6 +54,13 @@ def import_files(
         str, typer.Option(metavar="NAME", help="In a table: the question's id.")
     ] = "question_id",
     answer_column: Annotated[str, typer.Option(metavar="NAME", help="In a table: the answer.")] = "answer",
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="In a table: whole replies to find answers in; text or response if not said.",
+        ),
+    ] = None,
     confidence_column: ConfidenceColumn = None,
     confidence_scale: ConfidenceScale = None,
     truth_column: Annotated[
@@ -70,6 +80,7 @@ def import_files(
     import warnings
 
     from distrivote.cli.progress import Progress
+    from distrivote.nouns import count
     from distrivote.store.importers.base import Reading
     from distrivote.store.importers.registry import sources
     from distrivote.store.importing import import_files as import_all
@@ -88,7 +99,7 @@ def import_files(
             imported = import_all(
                 files,
                 output,
-                reading=Reading(extract, split, columns=columns),
+                reading=Reading(extract, split or "paragraph", columns=columns, text=text_column),
                 keep=Keep(texts, token_confidences),
                 model=model,
                 same=same,
@@ -104,10 +115,8 @@ def import_files(
         _print_json(output, imported)
         return
     kinds = ", ".join(f"{n} {name}" for name, n in imported.formats.items())
-    print(
-        f"{output}: {imported.n_trajectories:,} trajectories of {imported.n_questions:,} questions"
-        f" from {imported.n_files:,} {'file' if imported.n_files == 1 else 'files'} ({kinds})"
-    )
+    made, asked = count(imported.n_trajectories, "trajectory"), count(imported.n_questions, "question")
+    print(f"{output}: {made} of {asked} from {count(imported.n_files, 'file')} ({kinds})")
     note(*imported.notes)
 
 

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from distrivote.answers.forms import normal_form
 from distrivote.engines.base import Progress
-from distrivote.report.text import count, shortened
+from distrivote.nouns import count
+from distrivote.report.text import shortened
 from distrivote.trajectory import Trajectory
 
 _BAR, _SHORT_BAR = 28, 10
@@ -68,7 +69,7 @@ class Sampling:
         line = Text("sampling ", no_wrap=True, overflow="ellipsis")
         line.append("━" * full, style="#56B4E9")
         line.append("━" * (self._bar - full), style="dim")
-        parts = [f" {n}/{self._budget}", f"{self.n_tokens:,} tokens"]
+        parts = [f" {n}/{self._budget}", count(self.n_tokens, "token")]
         if seconds > 0.5:
             parts.append(f"{self.n_tokens / seconds:,.0f} tok/s")
         if 0 < n < self._budget:

@@ -85,15 +85,31 @@ Template = Annotated[
         show_default=False,
     ),
 ]
+System = Annotated[
+    str | None,
+    typer.Option(
+        "--system", metavar="TEXT", help="A system message before every question.", show_default=False
+    ),
+]
 Split = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Where steps end: paragraph, line, exact, window:N, entropy."),
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Where steps end: paragraph, line, exact, window:N, entropy; paragraph if not said, exact with"
+        " --as-published.",
+        show_default=False,
+    ),
 ]
 Guard = Annotated[
     bool,
+    typer.Option("--guard/--no-guard", help="SelfStepConf: reflect once instead of ending unsure."),
+]
+AsPublished = Annotated[
+    bool,
     typer.Option(
-        "--guard/--no-guard",
-        help="SelfStepConf: reflect once instead of ending unsure, as the authors did with --split exact.",
+        "--as-published",
+        help="SelfStepConf as the authors' released code does it (see docs/method.md), to compare with their"
+        " numbers; not with servers.",
     ),
 ]
 Temperature = Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")]
@@ -229,13 +245,26 @@ def columns_of(
 
 
 def controller_of(
-    ssc: bool, alpha: float, delta: float, reflection: str, split: str, guard: bool
+    ssc: bool,
+    alpha: float,
+    delta: float,
+    reflection: str,
+    split: str | None,
+    guard: bool,
+    as_published: bool = False,
 ) -> SelfStepConf | None:
     """Return the controller that the options describe; None without --ssc."""
+    from distrivote.errors import InputError
     from distrivote.selfstepconf import SelfStepConf
     from distrivote.splitting import splitter
 
-    return SelfStepConf(alpha, delta, reflection, splitter(split), guard) if ssc else None
+    if as_published and not ssc:
+        raise InputError(
+            "--as-published says how SelfStepConf reflects, and SelfStepConf is off: leave it or --no-ssc"
+            " and --deepconf out"
+        )
+    steps = splitter(split or ("exact" if as_published else "paragraph"))
+    return SelfStepConf(alpha, delta, reflection, steps, guard, as_published) if ssc else None
 
 
 def calibration_of(file: str | None, min_probability: float) -> Calibration:

@@ -6,6 +6,7 @@ import sys
 import time
 
 from distrivote.cli.messages import clear_line, show_in_place
+from distrivote.nouns import count
 
 _PATIENCE = 2.0
 _EVERY = 0.2
@@ -23,7 +24,7 @@ class Progress:
         """Say that a part of the file (0 to 1) has been read and this many rows voted on."""
         now = time.monotonic()
         if self.on and now >= self.next:
-            show_in_place(f"{done:4.0%} read", f"{n_rows:,} trajectories")
+            show_in_place(f"{done:4.0%} read", count(n_rows, "trajectory"))
             self.next, self.shown = now + _EVERY, True
 
     def clear(self) -> None:

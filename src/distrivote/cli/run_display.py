@@ -40,13 +40,13 @@ class RunDisplay:
         now = time.monotonic()
         if not self._on or now - self._shown < 0.2:
             return
-        from distrivote.report.text import count
+        from distrivote.nouns import count
 
         self._shown = now
         seconds = now - self._begun
         parts = [
             f"question {len(self._questions)}/{self._n_questions}",
-            f"{self._n_made:,}/{self._n_todo:,} trajectories",
+            f"{self._n_made:,}/{count(self._n_todo, 'trajectory')}",
             f"{max(self._n_sampled, self.n_tokens) / seconds:,.0f} tok/s",
         ]
         if 0 < self._n_made < self._n_todo:

@@ -54,12 +54,16 @@ def show(
     same: Same = None,
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""
+    from distrivote.report.text import visible_lines
     from distrivote.store.runs import Run
 
     stored = Run.open(run, same)
     noted = stored.notes
     note(*noted)
+    system = stored.manifest.system
     if question is None:
+        if system is not None:
+            say(f"system message: {visible_lines(system)}")
         _print_table(
             [
                 {
@@ -73,6 +77,8 @@ def show(
             ["question", "trajectories", "tokens", "truth"],
         )
         return
+    if system is not None:
+        _print_lines(f"system message: {system}")
     _print_question(stored, question)
     if sample is None:
         from distrivote.cli.vote import explain_question
@@ -112,15 +118,18 @@ def _print_sample(row: Row) -> None:
 
 def _print_question(run: Run, question_id: str) -> None:
     """Print what was asked, where the run says it."""
+    asked = run.table(("question",), question_id)["question"].drop_null()
+    if len(asked):
+        _print_lines(asked[0].as_py())
+
+
+def _print_lines(text: str) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     from distrivote.report.text import visible_lines
 
-    asked = run.table(("question",), question_id)["question"].drop_null()
-    if len(asked):
-        text = visible_lines(asked[0].as_py())
-        open_console(sys.stdout).print(Padding(Text(text), (1, 2, 0, 2)))
+    open_console(sys.stdout).print(Padding(Text(visible_lines(text)), (1, 2, 0, 2)))
 
 
 def _print_classes(run: Run, question_id: str) -> None:
@@ -145,11 +154,14 @@ def compact(run: _RunArgument, same: Same = None) -> None:
     What another grader or version stored is graded again. --same is what the run is compared by from then
     on.
     """
+    from distrivote.nouns import count
     from distrivote.store.run_compact import compact as merge
 
     done = merge(run, same=same)
     note(*done.notes)
-    print(f"{run}: {done.n_parts_before} parts are now {done.n_parts}, with {done.n_rows:,} trajectories")
+    are = "is" if done.n_parts_before == 1 else "are"
+    before, rows = count(done.n_parts_before, "part"), count(done.n_rows, "trajectory")
+    print(f"{run}: {before} {are} now {done.n_parts:,}, with {rows}")
 
 
 def export(
@@ -174,7 +186,7 @@ def export(
     same: Same = None,
 ) -> None:
     """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
-    from distrivote.report.text import count
+    from distrivote.nouns import count
     from distrivote.store.runs import Run
     from distrivote.store.writing import check_output, writing
 

@@ -92,9 +92,11 @@ def simulate(
     if as_json:
         _print_json(made)
         return
+    from distrivote.nouns import count
+
     for each in made:
-        n, m = each["n_questions"], each["n_trajectories"]
-        print(f"{each['run']}: {m:,} simulated trajectories of {n:,} questions")
+        n, m = int(each["n_questions"]), int(each["n_trajectories"])
+        print(f"{each['run']}: {count(m, 'simulated trajectory')} of {count(n, 'question')}")
 
 
 def _simulated(

@@ -239,9 +239,10 @@ def explain_question(
     """Print how the vote on one question came about; return how many answers were withheld."""
     from rich.text import Text
 
+    from distrivote.nouns import count
     from distrivote.report.explanation import explanation, told
     from distrivote.report.printouts import JsonPrintout, tally_json
-    from distrivote.report.text import count, shortened
+    from distrivote.report.text import shortened
     from distrivote.store.lookup import ballot_of, find_question
     from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.store.results import Bar, Totals, hold_elections
@@ -305,5 +306,7 @@ def _printout(table: AnswerTable, as_json: bool) -> Printout:
 
 
 def _unsorted(table: AnswerTable, n_rows: int | None = None) -> str:
-    rows = "all rows" if n_rows is None else f"{n_rows:,} rows"
+    from distrivote.nouns import count
+
+    rows = "all rows" if n_rows is None else count(n_rows, "row")
     return f"{table.name} is not sorted by {table.columns.question}: {rows} held in memory; sort it to stream"

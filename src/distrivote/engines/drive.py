@@ -6,7 +6,8 @@ texts, but no cache and no batch.
 
 At the positions of a reflection the probabilities of the most likely token and of the reflection's token are
 exchanged and the position is decoded greedily: so exactly the reflection appears, and since an exchange only
-permutes the distribution, the confidence there is the model's own.
+permutes the distribution, the confidence there is the model's own. For a `ReleasedStream` the exchanged
+position is sampled like any other.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.engines.base import SamplingParams
-from distrivote.engines.sampling import Logits, Position, TokenSampler
+from distrivote.engines.sampling import Logits, Position, TokenSampler, with_exchanged
 from distrivote.engines.spelling import cut
 from distrivote.engines.token_tables import CONTEXT, cut_behind
-from distrivote.selfstepconf import ENDED, Controller, End, Injection
+from distrivote.selfstepconf import ENDED, Controller, End, Injection, ReleasedStream
 from distrivote.trajectory import Trajectory
 
 _UNIFORMS = 256
@@ -110,7 +111,10 @@ class Drive:
         if injected:
             token = self._due.popleft()
         else:
-            token = self._sampler.choose(logits, position, self._uniform())
+            exchanged = self._looked(position, confidence)
+            token = self._chosen(logits, position, exchanged)
+            injected = token == exchanged
+            self.n_reflections += injected
             if token in self._vocabulary.end_tokens:
                 injection = self._at_end()
                 if injection is None:
@@ -129,6 +133,24 @@ class Drive:
 
     def _confidence(self, top: npt.NDArray[np.float64]) -> float:
         return float(-top[: self._params.k].mean())
+
+    def _looked(self, position: Position, confidence: float) -> int | None:
+        """Let a stream that looks ahead do so, and return the token that it has exchanged here."""
+        stream = self._controller
+        if not isinstance(stream, ReleasedStream):
+            return None
+        token = self._vocabulary.tokenize(stream.reflection)[0] if stream.exchanges else None
+        best = int(position.top_ids[0])
+        ends = best in self._vocabulary.end_tokens
+        likeliest = None if ends else self._vocabulary.pieces[best].decode("utf-8", "replace")
+        stream.look(likeliest, confidence, position.entropy)
+        return token
+
+    def _chosen(self, logits: Logits, position: Position, exchanged: int | None) -> int:
+        if exchanged is not None:
+            logits = with_exchanged(logits, int(position.top_ids[0]), exchanged)
+            position = self._sampler.read(logits)
+        return self._sampler.choose(logits, position, self._uniform())
 
     def _uniform(self) -> float:
         if self._n_drawn == _UNIFORMS:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from distrivote.engines.llama_library import Batch, ChatMessage, LlamaLibrary, load_library
 from distrivote.errors import DistrivoteError, InputError
-from distrivote.problem import Message, plain_prompt
+from distrivote.problem import Message, plain_prompt, shows_system, with_system_merged
 
 
 class LlamaModel:
@@ -80,11 +80,19 @@ class LlamaModel:
         """Return the prompt for a conversation, by the template in the model's file.
 
         llama.cpp's templates have no switches; one that knows `enable_thinking` begins the reply with an
-        empty thought where it is off, so that is done here.
+        empty thought where it is off, so that is done here. A system message that the template leaves out is
+        put before the first question.
         """
         template = self.library.llama_model_chat_template(self.handle, None)
         if template is None:
             return plain_prompt(messages)
+        prompt = self._templated(template, messages)
+        if not shows_system(prompt, messages):
+            prompt = self._templated(template, with_system_merged(messages))
+        switched_off = thinking is False and b"enable_thinking" in template
+        return prompt + ("<think>\n\n</think>\n\n" if switched_off else "")
+
+    def _templated(self, template: bytes, messages: Sequence[Message]) -> str:
         chat = (ChatMessage * len(messages))(
             *(ChatMessage(m.role.encode(), m.content.encode()) for m in messages)
         )
@@ -96,8 +104,7 @@ class LlamaModel:
                 f"llama.cpp does not know the chat template of {self.path.name}:"
                 " ask with a plain prompt (--template plain)"
             )
-        switched_off = thinking is False and b"enable_thinking" in template
-        return buffer.raw[:n].decode() + ("<think>\n\n</think>\n\n" if switched_off else "")
+        return buffer.raw[:n].decode()
 
 
 class LlamaContext:

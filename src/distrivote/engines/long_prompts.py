@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from distrivote.errors import InputError
+from distrivote.nouns import count
 from distrivote.problem import Message
 
 _SHOWN = 60
@@ -21,11 +22,12 @@ def too_long(
     """
     question = " ".join(messages[-1].content.split())
     shown = question if len(question) <= _SHOWN else question[: _SHOWN - 1] + "…"
-    return f"the prompt {shown!r} has {n_tokens} tokens, and {model} reads {limit} at most: {advice}"
+    return f"the prompt {shown!r} has {count(n_tokens, 'token')}, and {model} reads {limit} at most: {advice}"
 
 
 def not_sampled(refusals: Sequence[str], n_jobs: int) -> InputError:
     """Return the error for the jobs that were skipped, a sentence for each, when all others are done."""
     if n_jobs == 1:
         return InputError(refusals[0])
-    return InputError(f"{len(refusals)} of {n_jobs} questions were not sampled: {refusals[0]}")
+    were = "was" if len(refusals) == 1 else "were"
+    return InputError(f"{len(refusals)} of {count(n_jobs, 'question')} {were} not sampled: {refusals[0]}")

@@ -27,7 +27,7 @@ from distrivote.engines.openai_server import Server, address_of
 from distrivote.engines.openai_wire import ENDPOINTS
 from distrivote.errors import DistrivoteError, EngineError, InputError, UnknownNameError
 from distrivote.problem import Message
-from distrivote.selfstepconf import Controller
+from distrivote.selfstepconf import Controller, SelfStepConf
 from distrivote.trajectory import Trajectory
 
 T = TypeVar("T")
@@ -141,6 +141,12 @@ class OpenAIEngine:
 
         One EngineError at the end says how many are missing and why, if any are.
         """
+        if isinstance(controller, SelfStepConf) and controller.released:
+            raise InputError(
+                "SelfStepConf as published can't be had from a server: it exchanges two probabilities where"
+                " tokens are sampled, and goes by the most likely tokens, which a reply shows only in part."
+                " Use the embedded, transformers or vllm engine, or leave --as-published out"
+            )
         if not any(job.indices for job in jobs):
             return
         if self._loop.is_closed():

@@ -23,6 +23,7 @@ from distrivote.engines.openai_meeting import Meeting
 from distrivote.engines.openai_sampling import Item, Sampler
 from distrivote.engines.openai_server import Server
 from distrivote.errors import EngineError
+from distrivote.nouns import count
 from distrivote.selfstepconf import Controller
 from distrivote.trajectory import Trajectory
 
@@ -116,7 +117,8 @@ class Call:
         if self._n_missing == self._n_total:
             return EngineError(fault.sentence, retryable=retryable)
         return EngineError(
-            f"{self._n_missing} of {self._n_total} trajectories are missing: {fault.sentence}",
+            f"{self._n_missing} of {count(self._n_total, 'trajectory')}"
+            f" {'is' if self._n_missing == 1 else 'are'} missing: {fault.sentence}",
             retryable=retryable,
         )
 

@@ -132,6 +132,17 @@ class TokenSampler:
         return min(int(np.searchsorted(cumulated[:n], uniform * cumulated[n - 1], side="right")), n - 1)
 
 
+def with_exchanged(logits: Logits, one: int, other: int) -> Logits:
+    """Return a row in which two tokens have exchanged their logits, and so their probabilities.
+
+    >>> with_exchanged(np.array([3.0, 1.0, 2.0], dtype=np.float32), 0, 1).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    exchanged = logits.copy()
+    exchanged[one], exchanged[other] = logits[other], logits[one]
+    return exchanged
+
+
 def _spread(gaps: Logits, weights: Logits, total: float, log_total: float) -> tuple[float, float]:
     """Return entropy and self-certainty, from the logits less the largest and their exponentials.
 

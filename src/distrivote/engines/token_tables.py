@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from distrivote.engines.spelling import vocabulary_bytes
 from distrivote.errors import InputError
-from distrivote.problem import Message
+from distrivote.problem import Message, shows_system, with_system_merged
 from distrivote.splitting import DelimiterSplitter, Splitter, StepStream
 
 BLANK, TEXT, NEWLINE, ENDED = range(4)
@@ -117,7 +117,21 @@ def tokenizer_pieces(tokenizer: Any, n_tokens: int) -> list[bytes]:
 
 
 def chat_text(tokenizer: Any, messages: Sequence[Message], thinking: bool | None, model: str) -> str:
-    """Return a conversation as the chat template of a tokenizer writes it."""
+    """Return a conversation as the chat template of a tokenizer writes it.
+
+    Where the template refuses a system message or leaves it out, it is put before the first question.
+    """
+    merged = with_system_merged(messages)
+    try:
+        text = _templated(tokenizer, messages, thinking, model)
+    except InputError:
+        if merged == tuple(messages):
+            raise
+        return _templated(tokenizer, merged, thinking, model)
+    return text if shows_system(text, messages) else _templated(tokenizer, merged, thinking, model)
+
+
+def _templated(tokenizer: Any, messages: Sequence[Message], thinking: bool | None, model: str) -> str:
     turns = [message._asdict() for message in messages]
     switch = {} if thinking is None else {"enable_thinking": thinking}
     try:
@@ -129,6 +143,12 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], thinking: bool | None
             " turn (--template plain), or take a model that was tuned for chats"
         ) from error
     return text
+
+
+def end_tokens_of(tokenizer: Any) -> tuple[int, ...]:
+    """Return the token that ends a text, where the tokenizer has one."""
+    token = getattr(tokenizer, "eos_token_id", None)
+    return () if token is None else (int(token),)
 
 
 def cutter(tokenizer: Any) -> Callable[[str, str], list[int]]:

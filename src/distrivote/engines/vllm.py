@@ -17,7 +17,7 @@ import numpy as np
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
 from distrivote.engines.long_prompts import not_sampled, too_long
 from distrivote.engines.one_at_a_time import OneAtATime
-from distrivote.engines.token_tables import chat_text, cutter, table_of
+from distrivote.engines.token_tables import chat_text, cutter, end_tokens_of, table_of
 from distrivote.engines.vllm_args import Xargs, xargs_of
 from distrivote.engines.vllm_replies import Reply
 from distrivote.errors import EngineError, InputError, MissingPackageError, UnknownNameError
@@ -58,6 +58,7 @@ class VllmEngine:
         self._tokenizer = self._llm.get_tokenizer()
         self._table = table_of(self._tokenizer, config.get_vocab_size())
         self._cut = cutter(self._tokenizer)
+        self._ends = end_tokens_of(self._tokenizer)
         self._n_context: int = config.max_model_len
         self._max_logprobs: int = config.max_logprobs
         self._calls = OneAtATime()
@@ -107,7 +108,7 @@ class VllmEngine:
             while live:
                 finished = self._step(live)
                 trajectories = [
-                    Sampled(reply.job, reply.trajectory(self._table, self._cut, steering))
+                    Sampled(reply.job, reply.trajectory(self._table, self._cut, steering, self._ends))
                     for reply in finished
                 ]
                 n_tokens += sum(sampled.trajectory.n_tokens for sampled in trajectories)

@@ -3,9 +3,9 @@
     {"ssc": 1, "ssc_alpha": 0.8, "ssc_delta": 0.8, "ssc_reflection": "wait", "ssc_split": "paragraph",
      "ssc_guard": 0}
 
-`ssc` switches it on, everything else has the controller's default. The client writes these and the plugin
-reads them; keys that do not begin with `ssc` belong to others and are passed over. Neither vLLM nor any
-tokenizer is known here.
+`ssc` switches it on, `ssc_released` makes it as published, everything else has the controller's default. The
+client writes these and the plugin reads them; keys that do not begin with `ssc` belong to others and are
+passed over. Neither vLLM nor any tokenizer is known here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from distrivote.splitting import DelimiterSplitter, EntropySplitter, Splitter, W
 
 Xargs: TypeAlias = dict[str, str | int | float]
 
-KEYS = ("ssc", "ssc_alpha", "ssc_delta", "ssc_reflection", "ssc_split", "ssc_guard")
+KEYS = ("ssc", "ssc_alpha", "ssc_delta", "ssc_reflection", "ssc_split", "ssc_guard", "ssc_released")
 
 
 def xargs_of(controller: Controller) -> Xargs:
@@ -33,7 +33,7 @@ def xargs_of(controller: Controller) -> Xargs:
             f"vLLM's plugin has no {type(controller).__name__}: it steers by SelfStepConf alone; use another"
             " engine, or no controller"
         )
-    return {
+    xargs: Xargs = {
         "ssc": 1,
         "ssc_alpha": float(controller.alpha),
         "ssc_delta": float(controller.delta),
@@ -41,6 +41,8 @@ def xargs_of(controller: Controller) -> Xargs:
         "ssc_split": _name_of(controller.split),
         "ssc_guard": int(controller.guard),
     }
+    # Older plugins do not know it.
+    return xargs | {"ssc_released": 1} if controller.released else xargs
 
 
 def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:
@@ -66,6 +68,7 @@ def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:
         _text(given, "ssc_reflection", default.reflection),
         splitter(_text(given, "ssc_split", "paragraph")),
         _switch(given, "ssc_guard"),
+        _switch(given, "ssc_released"),
     )
 
 

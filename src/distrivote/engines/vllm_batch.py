@@ -7,8 +7,8 @@ and slots, but neither vLLM nor any tensor library.
 At each decoding step the server calls
 
     advance(slots, tokens, lengths, ...)   what was sampled at the positions before
-    due(slots)                             which of the slots get which token forced upon them now
-    observe(slots, top_logprobs)           what the model said at these positions
+    due(slots), exchanged(slots)           which of the slots get which token forced or exchanged now
+    observe(slots, top_logprobs, ...)      what the model said at these positions
 
 A token is judged when the step behind it is decoded, by what the model said where it was sampled. A request
 may leave its slot and come back later (see `vllm_absent`); where it is not known again, the tokens that it
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +27,19 @@ import numpy.typing as npt
 
 from distrivote.confidence import token_confidence, token_entropy
 from distrivote.confidence.tokens import DEFAULT_K, SENTINEL
-from distrivote.engines.token_tables import BLANK, CONTEXT, ENDED, TEXT, TokenTable, table_number
+from distrivote.engines.token_tables import (
+    BLANK,
+    CONTEXT,
+    ENDED,
+    NO_DELIMITER,
+    TEXT,
+    TokenTable,
+    table_number,
+)
 from distrivote.engines.vllm_absent import PRIME, Absent, Request, Seen, seen_before
+from distrivote.engines.vllm_released import Released, ReleasedSlots, Slots
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.splitting import EntropySplitter, WindowSplitter
-
-Slots = npt.NDArray[np.intp]
 
 _NO_WINDOW = np.iinfo(np.int64).max
 
@@ -71,12 +78,19 @@ class _State(NamedTuple):
 
     values: Any
     due: deque[int] | None
+    released: Released | None
 
 
 class SteeredBatch:
     """The requests that SelfStepConf watches."""
 
-    def __init__(self, n_slots: int, table: TokenTable, cut: Callable[[str, str], Sequence[int]]) -> None:
+    def __init__(
+        self,
+        n_slots: int,
+        table: TokenTable,
+        cut: Callable[[str, str], Sequence[int]],
+        end_tokens: Collection[int] = (),
+    ) -> None:
         """Make room for requests.
 
         Args:
@@ -84,12 +98,14 @@ class SteeredBatch:
             table: The vocabulary.
             cut: Takes the text so far and one to inject, and returns the tokens of the latter as it would
                 stand there.
+            end_tokens: Those that end a text.
         """
         self._vocabulary = table
         self._transitions = table.transitions
         self._cut = cut
         self._requests: dict[int, Request] = {}
         self._due: dict[int, deque[int]] = {}
+        self._released = ReleasedSlots(table, cut, end_tokens)
         self._absent: Absent[_State] = Absent()
         self._n_entropy = 0
         self._slots = np.zeros(n_slots, dtype=_SLOT)
@@ -143,6 +159,7 @@ class SteeredBatch:
             self._restart(slot)
             return
         self._slots[slot] = state.values
+        self._released.put(slot, state.released)
         if state.due:
             self._due[slot] = state.due
 
@@ -154,6 +171,7 @@ class SteeredBatch:
         self._n_entropy -= request.controller.uses_entropy
         self._absent.keep(request, self._seen(slot), self._state_of(slot))
         self._due.pop(slot, None)
+        self._released.drop(slot)
 
     def advance(
         self,
@@ -189,14 +207,31 @@ class SteeredBatch:
         self._forced[slots[places]] = True
         return [(place, self._due[int(slots[place])][0]) for place in places]
 
-    def observe(self, slots: Slots, top_logprobs: npt.NDArray[np.float64]) -> None:
+    def exchanged(self, slots: Slots) -> list[tuple[int, int]]:
+        """Return the places of `slots` where a token and the most likely one exchange their logits now."""
+        return self._released.exchanged(slots)
+
+    @property
+    def wants_likeliest(self) -> bool:
+        """Whether a request goes by the most likely tokens."""
+        return bool(self._released)
+
+    def observe(
+        self,
+        slots: Slots,
+        top_logprobs: npt.NDArray[np.float64],
+        likeliest: npt.NDArray[np.int64] | None = None,
+    ) -> None:
         """Take what the model says at the positions that are being sampled.
 
         Args:
             slots: Of the requests.
             top_logprobs: (n_slots, n) The largest log-probabilities, largest first; as many as the slot
                 with the largest k wants.
+            likeliest: (n_slots,) The most likely tokens, where a request goes by them.
         """
+        if likeliest is not None:
+            self._released.observe(slots, likeliest)
         wanted = self._k[slots]
         for k in set(wanted.tolist()):
             these = slots if (wanted == k).all() else slots[wanted == k]
@@ -227,6 +262,10 @@ class SteeredBatch:
         self._k[slot] = k
         for column in (self._tau, self._previous, self._confidence, self._entropy):
             column[slot] = math.nan
+        self._released.begin(slot, controller)
+        if controller.released:
+            # The arrays end no step of it.
+            self._table[slot], self._window[slot], self._limit[slot] = NO_DELIMITER, _NO_WINDOW, math.nan
 
     def _find(self, request: Request, history: Sequence[int]) -> _State | None:
         for seen in seen_before(history):
@@ -244,7 +283,9 @@ class SteeredBatch:
 
     def _state_of(self, slot: int) -> _State:
         due = self._due.get(slot)
-        return _State(self._slots[slot].copy(), None if due is None else deque(due))
+        return _State(
+            self._slots[slot].copy(), None if due is None else deque(due), self._released.copy_of(slot)
+        )
 
     def _catch_up(self, slot: int, history: Sequence[int]) -> None:
         n_seen = int(self._n_seen[slot])
@@ -265,6 +306,8 @@ class SteeredBatch:
         self._digest[slots] = self._digest[slots] * np.uint64(PRIME) + tokens.astype(np.uint64)
         self._n_seen[slots] = n_seen + 1
         confidences = self._confidence[slots]
+        if self._released:
+            self._released.push(slots, confidences, self._entropy[slots])
         known = confidences == confidences
         self._total[slots] += np.where(known, confidences, 0.0)
         self._n_known[slots] += known

@@ -41,6 +41,21 @@ def force(logits: torch.Tensor, row: int, token: int) -> None:
     logits[row, token] = highest
 
 
+def exchanged(logits: torch.Tensor, due: Iterable[tuple[int, int]]) -> torch.Tensor:
+    """Exchange the logits of tokens, (row, token) each, and of the most likely ones; return the logits."""
+    for row, token in due:
+        best = logits[row].argmax()
+        highest = logits[row, best].clone()
+        logits[row, best] = logits[row, token]
+        logits[row, token] = highest
+    return logits
+
+
+def with_likeliest(top: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+    """Return the largest log-probabilities of every row with the most likely token as a last column."""
+    return torch.cat((top, logits.argmax(1, keepdim=True).double()), dim=1)
+
+
 class Transfer:
     """Values on their way from the device to the host."""
 

@@ -14,15 +14,16 @@ import sys
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
 import torch
 from vllm.tokenizers import cached_tokenizer_from_config
 from vllm.v1.sample.logits_processor import LogitsProcessor
 from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as LogitsProcessorV2
 
-from distrivote.engines.token_tables import cutter, table_of
+from distrivote.engines.token_tables import cutter, end_tokens_of, table_of
 from distrivote.engines.vllm_args import controller_of
 from distrivote.engines.vllm_batch import SteeredBatch
-from distrivote.engines.vllm_logits import Transfer, forced, top_logprobs
+from distrivote.engines.vllm_logits import Transfer, exchanged, forced, top_logprobs, with_likeliest
 from distrivote.engines.vllm_rows import Rows
 from distrivote.engines.vllm_slots import SlottedSteering
 from distrivote.errors import InputError
@@ -81,6 +82,7 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
             return
         self._rows = Rows(self._batch, vllm_config.scheduler_config.max_num_seqs)
         self._transfer = Transfer()
+        self._has_likeliest = False
         self._device_rows: torch.Tensor | None = None
 
     @staticmethod
@@ -124,9 +126,13 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
             return logits
         self._observe()
         rows.advance()
-        due = self._batch.due(rows.slots)
+        due, swaps = self._batch.due(rows.slots), self._batch.exchanged(rows.slots)
         k = min(self._batch.largest_k(rows.slots), logits.shape[1])
-        self._transfer.start(top_logprobs(self._watched(logits, rows), k))
+        watched = self._watched(logits, rows)
+        top = top_logprobs(watched, k)
+        self._has_likeliest = self._batch.wants_likeliest
+        self._transfer.start(with_likeliest(top, watched) if self._has_likeliest else top)
+        exchanged(logits, [(int(rows.rows[place]), token) for place, token in swaps])
         return forced(logits, [(int(rows.rows[place]), token) for place, token in due])
 
     def _watched(self, logits: torch.Tensor, rows: Rows) -> torch.Tensor:
@@ -139,7 +145,11 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
     def _observe(self) -> None:
         """Take what the model said in the step before."""
         arrived = self._transfer.finish()
-        if arrived is not None and self._rows is not None:
+        if arrived is None or self._rows is None:
+            return
+        if self._has_likeliest:
+            self._batch.observe(self._rows.slots, arrived[:, :-1], arrived[:, -1].astype(np.int64))
+        else:
             self._batch.observe(self._rows.slots, arrived)
 
     # Model Runner V2
@@ -151,7 +161,8 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
 
 def _batch(model_config: Any, n_slots: int) -> SteeredBatch:
     tokenizer = cached_tokenizer_from_config(model_config)
-    return SteeredBatch(n_slots, table_of(tokenizer, model_config.get_vocab_size()), cutter(tokenizer))
+    table = table_of(tokenizer, model_config.get_vocab_size())
+    return SteeredBatch(n_slots, table, cutter(tokenizer), end_tokens_of(tokenizer))
 
 
 def _ask_for_tokens(input_batch: Any) -> None:

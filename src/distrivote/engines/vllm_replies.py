@@ -1,7 +1,8 @@
 """What vLLM sends, token by token -> trajectories with the record of their steering.
 
 The record is made as the plugin acted: by the same stream of the controller, from the same
-log-probabilities, with reflections cut into tokens in the same way. vLLM's text is not used: the text of a
+log-probabilities, with reflections cut into tokens in the same way. As published it also takes the most
+likely tokens, which vLLM sends as the first of the largest ones. vLLM's text is not used: the text of a
 trajectory is that of its tokens.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from distrivote.confidence import token_confidence, token_entropy
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.spelling import cut
 from distrivote.engines.token_tables import CONTEXT, TokenTable
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.selfstepconf import ReleasedStream, SelfStepConf
 from distrivote.trajectory import Floats, Interventions, Trajectory
 
 
@@ -39,6 +40,7 @@ class Reply:
         self._n_prompt_tokens = n_prompt_tokens
         self._rows: list[list[float]] = []
         """Of each token its own log-probability, then the largest ones."""
+        self._likeliest: list[int] = []
 
     def add(self, sample: Any) -> None:
         """Take what is new in a `CompletionOutput`, with flat log-probabilities."""
@@ -46,6 +48,7 @@ class Reply:
         self.tokens += sample.token_ids
         for start, end in zip(flat.start_indices, flat.end_indices, strict=True):
             self._rows.append(flat.logprobs[start:end])
+            self._likeliest.append(flat.token_ids[start + 1] if end > start + 1 else -1)
         if sample.finish_reason is None:
             return
         self.finish_reason = sample.finish_reason
@@ -59,6 +62,7 @@ class Reply:
         table: TokenTable,
         tokens_of: Callable[[str, str], Sequence[int]],
         controller: SelfStepConf | None = None,
+        end_tokens: Collection[int] = (),
     ) -> Trajectory:
         """Return the finished reply, with the record of the controller that steered it.
 
@@ -66,6 +70,7 @@ class Reply:
             table: The vocabulary.
             tokens_of: Cuts a reflection into tokens, as the plugin does.
             controller: None if nothing steered it.
+            end_tokens: Those that end a text.
         """
         k = self._params.n_logprobs
         n = len(self.tokens)
@@ -74,7 +79,7 @@ class Reply:
         own, top = values[:, 0], values[:, 1 : k + 1]
         record = None
         if controller is not None:
-            record = self._record(controller, texts, top, table, tokens_of)
+            record = self._record(controller, texts, top, table, tokens_of, end_tokens)
             self.n_reflections = record.n_reflections
         text = "".join(texts)
         ends = [at for stop in self._params.stop if (at := text.find(stop)) >= 0]
@@ -100,6 +105,7 @@ class Reply:
         top: Floats,
         table: TokenTable,
         tokens_of: Callable[[str, str], Sequence[int]],
+        end_tokens: Collection[int],
     ) -> Interventions:
         stream = controller.start()
         if not len(texts):
@@ -108,6 +114,15 @@ class Reply:
         entropies = [math.nan] * len(texts)
         if controller.uses_entropy:
             entropies = token_entropy(top).values.tolist()
+        if isinstance(stream, ReleasedStream):
+            first = tokens_of("", controller.reflection)[0]
+            for i, (text, confidence, entropy) in enumerate(zip(texts, confidences, entropies, strict=True)):
+                came = stream.exchanges and self.tokens[i] == first
+                best = self._likeliest[i]
+                likeliest = None if best in end_tokens else table.pieces[best].decode("utf-8", "replace")
+                stream.look(likeliest, confidence, entropy)
+                (stream.push_injected if came else stream.push)(text, confidence)
+            return stream.record()
         n_left = 0
         for i, values in enumerate(zip(texts, confidences, entropies, strict=True)):
             if n_left:

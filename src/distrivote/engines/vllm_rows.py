@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.engines.vllm_args import controller_of
-from distrivote.engines.vllm_batch import Slots, SteeredBatch
+from distrivote.engines.vllm_batch import SteeredBatch
+from distrivote.engines.vllm_released import Slots
 
 _UNKNOWN = -1
 """What stands in a reply for a token that is still on its way from the device."""

@@ -17,7 +17,7 @@ import torch
 
 from distrivote.engines.vllm_args import controller_of
 from distrivote.engines.vllm_batch import SteeredBatch
-from distrivote.engines.vllm_logits import forced, top_logprobs
+from distrivote.engines.vllm_logits import exchanged, forced, top_logprobs, with_likeliest
 from distrivote.engines.vllm_rows import wanted_k
 from distrivote.selfstepconf import SelfStepConf
 
@@ -69,12 +69,16 @@ class SlottedSteering:
         watched = logits if device_rows is None else logits[device_rows]
         fed = context.input_ids if device_rows is None else context.input_ids[device_rows]
         top = top_logprobs(watched, min(self._batch.largest_k(slots), logits.shape[1]))
-        arrived = torch.cat((top, fed[: len(rows), None].double()), dim=1).cpu().numpy()
+        has_likeliest = self._batch.wants_likeliest
+        said = with_likeliest(top, watched) if has_likeliest else top
+        arrived = torch.cat((said, fed[: len(rows), None].double()), dim=1).cpu().numpy()
         self._batch.advance(
             slots, arrived[:, -1].astype(np.int64), lengths, lambda place: self._reply(int(slots[place]))
         )
-        due = self._batch.due(slots)
-        self._batch.observe(slots, arrived[:, :-1])
+        due, swaps = self._batch.due(slots), self._batch.exchanged(slots)
+        n = top.shape[1]
+        self._batch.observe(slots, arrived[:, :n], arrived[:, n].astype(np.int64) if has_likeliest else None)
+        exchanged(logits, [(int(rows[place]), token) for place, token in swaps])
         return forced(logits, [(int(rows[place]), token) for place, token in due])
 
     def _reply(self, slot: int) -> Sequence[int]:

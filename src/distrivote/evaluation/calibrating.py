@@ -19,7 +19,7 @@ from distrivote.evaluation.draws import generator
 from distrivote.evaluation.pools import Flags, Floats, Ints, PoolSet
 from distrivote.evaluation.reliability import brier_score, calibration_error
 from distrivote.evaluation.winners import Winners, votes_of
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 from distrivote.voting.probability import MIN_QUESTIONS, Calibration, fit
 
 _SIZES = tuple(2**n for n in range(3, 17))

@@ -13,7 +13,7 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Ints, PoolSet
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from distrivote.evaluation.pools import Flags, Ints, Pool
+from distrivote.nouns import count
 
 UNKNOWN = -1
 
@@ -62,4 +63,4 @@ def _known(classes: Ints, truth: Any) -> Flags:
 def note_unknown(notes: list[str], name: str, n_unknown: int, n: int) -> None:
     if 0 < n_unknown < n:
         have = "has no known answer and is" if n_unknown == 1 else "have no known answer and are"
-        notes.append(f"{name}: {n_unknown} of {n} questions {have} left out")
+        notes.append(f"{name}: {n_unknown} of {count(n, 'question')} {have} left out")

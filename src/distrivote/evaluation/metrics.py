@@ -10,7 +10,7 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Flags, Floats, Ints
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 
 
 def accuracy(correct: Flags, members: Flags) -> Floats:

@@ -23,7 +23,7 @@ from distrivote.evaluation.conditions import (
 )
 from distrivote.evaluation.pools import PoolSet, common_questions
 from distrivote.evaluation.published import BENCHMARKS, published
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 
 PUBLISHED_SETTINGS = {"alpha": 0.8, "delta": 0.8, "reflection": "wait"}
 """The settings of the starred rows, where a choice must be made."""

@@ -17,11 +17,12 @@ from importlib.resources import files
 
 from distrivote.errors import MissingPackageError
 from distrivote.evaluation.results import Cell, Chart, Column, Report, Result, Row, Table
+from distrivote.nouns import count
 from distrivote.report.cells import PAPER, TIED, Shown, as_number, is_numeric, legend, shown_cells
 from distrivote.report.charts import VEGA_LITE, colours_of, least_width, legend_of, panels, subtitle, theme
 from distrivote.report.series import SOLID, Style
 from distrivote.report.settings import spelt, spoken
-from distrivote.report.text import count, visible
+from distrivote.report.text import visible
 
 try:
     import vl_convert

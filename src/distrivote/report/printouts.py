@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, Protocol
 
 from rich.console import Console
 
+from distrivote.nouns import count
 from distrivote.report.terminal import Choice, Score, VoteRow, summary, vote_table
-from distrivote.report.text import count
 from distrivote.store.result_tables import json_lines, long_table, tab_header, tab_lines, wide_table
 from distrivote.store.results import MAJORITY, Results, Totals, Verdict
 from distrivote.voting.abstaining import withheld

@@ -13,10 +13,11 @@ from rich.console import Group
 from rich.text import Text
 
 from distrivote.evaluation.results import Column, Table
+from distrivote.nouns import count
 from distrivote.report.cells import PAPER, TIED, Shown, doubled, is_numeric, legend, rows_beside, shown_cells
 from distrivote.report.columns import INDENT, lines_of, total_width
 from distrivote.report.columns import Column as Printed
-from distrivote.report.text import count, shortened
+from distrivote.report.text import shortened
 
 _LONGEST_TEXT, _SHORTEST_TEXT = 40, 12
 _INTERVALS = "a to b"

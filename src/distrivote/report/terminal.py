@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
+from distrivote.nouns import count
 from distrivote.report.columns import INDENT, Column, indented, lines_of
 from distrivote.report.palette import CHECK, CROSS, Palette, palette
-from distrivote.report.text import count, shortened
+from distrivote.report.text import shortened
 
 NO_ANSWER = "no answer"
 
@@ -81,7 +82,7 @@ def vote_table(
         columns += _details([row.choices[0] for row in rows], colours)
     lines = lines_of(columns, width)
     if n_questions is not None and n_questions > len(rows):
-        more = f"…{n_questions - len(rows):,} more questions; -o FILE or --json gives all"
+        more = f"…{count(n_questions - len(rows), 'more question')}; -o FILE or --json gives all"
         lines.append(indented(more, width, "dim"))
     return Group(*lines)
 

@@ -1,7 +1,7 @@
 """Text that somebody else wrote, made safe to show: a model's answers, ids and names from a file.
 
 Control characters could move the cursor or change colours, and direction marks could turn a line
-around, so they are shown as signs. Formulas and other scripts stay as they are. And numbers with their nouns.
+around, so they are shown as signs. Formulas and other scripts stay as they are.
 """
 
 from __future__ import annotations
@@ -36,13 +36,3 @@ def shortened(text: str, longest: int = 80) -> str:
     """Return at most `longest` visible characters, the last one an ellipsis if some are missing."""
     text = visible(text[: longest + 1])
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def count(n: int, noun: str) -> str:
-    """Return the number with its noun.
-
-    >>> count(1, "trajectory"), count(1200, "trajectory")
-    ('1 trajectory', '1,200 trajectories')
-    """
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{n:,} {noun if n == 1 else plural}"

@@ -1,14 +1,16 @@
 """How a trajectory is steered while it is generated: controllers, one token at a time.
 
 `controller` is the seam between a rule and the engine that drives it, `reflection` is SelfStepConf on
-it, `threshold` the rule of SelfStepConf over steps, `budget` a second controller, `deepconf` one that
-ends trajectories early, and `replay` the record of a trajectory that is finished.
+it, `threshold` the rule of SelfStepConf over steps, `released` what the authors' released code does instead,
+`budget` a second controller, `deepconf` one that ends trajectories early, and `replay` the record of a
+trajectory that is finished.
 """
 
 from distrivote.selfstepconf.budget import BudgetForcing
 from distrivote.selfstepconf.controller import ENDED, Controller, ControllerStream, End, Injection
 from distrivote.selfstepconf.deepconf import DeepConfOnline
 from distrivote.selfstepconf.reflection import SelfStepConf
+from distrivote.selfstepconf.released import ReleasedStream
 from distrivote.selfstepconf.replay import replay
 from distrivote.selfstepconf.threshold import lowest_ratio, thresholds
 
@@ -20,6 +22,7 @@ __all__ = [
     "DeepConfOnline",
     "End",
     "Injection",
+    "ReleasedStream",
     "SelfStepConf",
     "lowest_ratio",
     "replay",

@@ -7,6 +7,8 @@ engine cuts the text into tokens as it would stand at that place, puts them into
 after the other, and reports each of them.
 
 - An engine that owns sampling does just that. A token that is taken back never becomes part of the text.
+  `ReleasedStream` wants more of it: to be told what the model says before a token is sampled, and to have
+  two probabilities exchanged there.
 - A logits processor sees a token when it is too late to take it back or to hold up the end of the text,
   so it can't carry out every controller: vLLM's plugin does SelfStepConf without `guard`, and no other.
 - An engine that works by continuation aborts the reply at the token that was answered with a text,

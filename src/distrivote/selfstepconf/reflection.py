@@ -3,7 +3,7 @@
 A step is what the splitter says, its confidence the mean over its tokens that have one. Injected tokens
 are tokens of their step like any other, but a boundary that one of them completes is passed over. So the
 steps are those of the whole text, less the boundaries in injected tokens. What counts as a drop is not
-known here: see `threshold`.
+known here: see `threshold`. What the authors' released code does instead is in `released`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from distrivote.errors import InputError
 from distrivote.selfstepconf.controller import ControllerStream, Injection, InsertionLog
+from distrivote.selfstepconf.released import ReleasedStream
 from distrivote.selfstepconf.threshold import Threshold, check_alpha_and_delta
 from distrivote.splitting import DelimiterSplitter, Splitter
 from distrivote.trajectory import Interventions
@@ -43,6 +44,11 @@ class SelfStepConf:
     """Whether the end of the text is turned down, at most once, if there is no answer or the unfinished
     step dropped. The step goes on with the reflection."""
 
+    released: bool = False
+    """Whether to do as the authors' released code does: it goes by the most likely token of each position,
+    samples the exchanged position at the run's temperature, and can't turn an end down (see `released`). Only
+    engines that own sampling can do so."""
+
     def __post_init__(self) -> None:
         check_alpha_and_delta(self.alpha, self.delta)
         if not self.reflection.strip():
@@ -51,17 +57,28 @@ class SelfStepConf:
             )
         if not hasattr(self.split, "start"):
             raise InputError(f"the splitter is {self.split!r}: give one, as splitting.splitter makes them")
+        if self.released and self.guard:
+            raise InputError(
+                "guard and released are both on, and the authors' released code can't turn an end of the text"
+                " down: give one of them"
+            )
 
     @classmethod
     def as_published(cls) -> SelfStepConf:
-        """Return what the authors of the method ran."""
-        return cls(split=DelimiterSplitter(exact_token=True), guard=True)
+        """Return what the authors' released code does, for comparisons with the paper's numbers.
+
+        >>> SelfStepConf.as_published().released
+        True
+        """
+        return cls(split=DelimiterSplitter(exact_token=True), released=True)
 
     @property
     def uses_entropy(self) -> bool:
         return self.split.uses_entropy
 
     def start(self) -> ControllerStream:
+        if self.released:
+            return ReleasedStream(self.alpha, self.delta, self.reflection, self.split)
         return _Stream(self)
 
 

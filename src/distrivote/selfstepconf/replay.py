@@ -32,6 +32,11 @@ def replay(
     >>> record.step_ends, record.step_confidences, record.insertions
     ((2, 3, 5), (10.0, 7.0, 7.0), (Insertion(start=3, n_tokens=1),))
     """
+    if controller.released:
+        raise InputError(
+            "the record of SelfStepConf as published can't be made from a text: it goes by the most likely"
+            " tokens, which need not be those that were sampled"
+        )
     n = len(tokens)
     if entropies is None:
         entropies = [math.nan] * n

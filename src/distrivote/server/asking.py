@@ -17,6 +17,7 @@ from distrivote.answers.equality import equality
 from distrivote.answers.mathverify import MathEqual, NeedsWorkerError
 from distrivote.engines.base import Engine, Progress
 from distrivote.errors import EngineError
+from distrivote.nouns import count
 from distrivote.selfstepconf import DeepConfOnline
 from distrivote.server.errors import NoAnswerError
 from distrivote.server.gate import Lane
@@ -211,17 +212,18 @@ class _Sampling:
         n, budget = len(solution.trajectories), question.budget
         if solution.answer is None:
             raise NoAnswerError(
-                f"none of {n} trajectories gave an answer: ask for one in \\boxed{{}}, set the template to"
-                " math or choice, or allow more max_tokens"
+                f"none of {count(n, 'trajectory')} gave an answer: ask for one in \\boxed{{}}, set the"
+                " template to math or choice, or allow more max_tokens"
             )
         stopped, n_saved = None, 0
         if self._failure is not None:
             stopped = (
-                f"the engine failed after {n} of {budget} trajectories, which the vote rests on:"
+                f"the engine failed after {n} of {count(budget, 'trajectory')}, which the vote rests on:"
                 f" {self._failure}"
             )
         elif n < budget and question.stop_when is not None:
-            stopped = f"the vote was settled after {n} of {budget} trajectories ({question.stop_when.name})"
+            of = count(budget, "trajectory")
+            stopped = f"the vote was settled after {n} of {of} ({question.stop_when.name})"
             n_saved = solution.n_tokens_saved
         n_tokens = max(self._progress.n_tokens, solution.n_tokens)
         if question.memory is not None and not isinstance(question.controller, DeepConfOnline):

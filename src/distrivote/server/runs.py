@@ -62,6 +62,7 @@ def run_json(path: Path) -> dict[str, Any]:
         "model": manifest.model,
         "benchmark": manifest.benchmark,
         "template": manifest.template,
+        "system": manifest.system,
         "budget": manifest.budget,
         "seed": manifest.seed,
         "sampling": dict(manifest.sampling),

@@ -26,20 +26,23 @@ from distrivote.store.schema import FORMAT_VERSION
 
 NAME = "manifest.json"
 
-_LATER = ("stop_when", "same", "grader")
+_LATER = ("stop_when", "same", "grader", "system")
 """Fields that older manifests do not have; they had the default."""
+
+_LATER_SSC = {"released": False}
+"""Settings of SelfStepConf that older manifests do not have, with what they had."""
 
 _LARGEST = 4 << 20
 """In bytes."""
 
 _KINDS: dict[str, type] = {
     **dict.fromkeys(
-        ("engine", "model", "template", "benchmark", "stop_when", "same", "library_version"), str
+        ("engine", "model", "template", "benchmark", "stop_when", "same", "system", "library_version"), str
     ),
     **dict.fromkeys(("budget", "limit", "seed"), int),
     **dict.fromkeys(("sampling", "ssc", "grader"), dict),
 }
-_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader")
+_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader", "system")
 _GRADER = {"same": str, "version": str, "told": bool, "n_unsure": int, "n_unsure_grades": int}
 _DEEPEST = 8
 _MOST_CHANGES = 8
@@ -82,6 +85,10 @@ class Manifest:
     """What made the stored classes: the name and version of the comparison, whether a file told which
     answers are right, and how many doubts there were; None while no classes are stored."""
 
+    system: str | None = None
+    """The system message before every question, None if there was none; where questions have their own, a
+    digest of them."""
+
     library_version: str = field(default_factory=lambda: version("distrivote"))
     format_version: int = FORMAT_VERSION
 
@@ -99,6 +106,7 @@ class Manifest:
         limit: int | None = None,
         stop_when: str | None = None,
         same: str | None = None,
+        system: str | None = None,
     ) -> Self:
         """Return the manifest of a run with these settings; `same` is the template's if it is not said."""
         sampling = settings_of(params)
@@ -107,7 +115,7 @@ class Manifest:
         controller = None if ssc is None else settings_of(ssc)
         same = same_for(template) if same is None else same
         settings = (engine, model, template, benchmark, sampling, controller, budget, limit, seed)
-        return cls(*settings, stop_when, same)
+        return cls(*settings, stop_when, same, system=system)
 
     @classmethod
     def load(cls, run: Path) -> Self:
@@ -140,6 +148,8 @@ class Manifest:
                 raise InputError(f"{path}: {name} is not what a run has there: restore it from a copy")
         if not _is_controller(content["ssc"]):
             raise InputError(f"{path}: ssc has no numbers alpha and delta: restore it from a copy")
+        if content["ssc"] is not None and content["ssc"].get("kind") == "SelfStepConf":
+            content["ssc"] = _LATER_SSC | content["ssc"]
         grader = content.get("grader")
         if grader is not None and any(type(grader.get(name)) is not kind for name, kind in _GRADER.items()):
             raise InputError(f"{path}: grader is not what a run has there: restore it from a copy")

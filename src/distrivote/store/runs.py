@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from distrivote.answers.equality import Equality
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.nouns import count
 from distrivote.store.manifest import Manifest
 from distrivote.store.natural import natural_key
 from distrivote.store.parquet_pages import allowance
@@ -136,7 +137,7 @@ class Run:
         # Arrow compares with no number of more than 64 bits.
         rows = rows_of(table.filter(pc.equal(table["sample"], sample))) if abs(sample) < 2**31 else []
         if not rows:
-            has = f"{len(table)} trajectories" if len(table) else "nothing"
+            has = count(len(table), "trajectory") if len(table) else "nothing"
             damaged = "".join(f"; {note}" for note in self.notes[:1])
             raise InputError(
                 f"{self.path} has no sample {sample} of question {question_id!r}: it has {has} of it{damaged}"

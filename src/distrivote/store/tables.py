@@ -223,7 +223,7 @@ def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
     if missing:
         s = "" if len(missing) == 1 else "s"
         raise InputError(
-            f"{table.name} has no column{s} {_and(map(repr, missing))} (it has {_listed(there)}): name the"
+            f"{table.name} has no column{s} {_and(map(repr, missing))} (it has {listed(there)}): name the"
             f" right one{s} with {_and(missing.values())}"
         )
     name, n = max(Counter(there).items(), key=lambda each: each[1], default=("", 0))
@@ -241,7 +241,8 @@ def _and(words: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return names of columns in a row, the first of many."""
     shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:_MOST_LISTED]]
     # A line end in a name would make two lines of a sentence.
     shown = [name if name.isprintable() else repr(name)[1:-1] for name in shown]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from distrivote.nouns import count
 from distrivote.voting.ballot import Split, Tally, Weighing
 
 
@@ -121,13 +122,3 @@ def _told(confidence: float, split: Split) -> str:
         if math.isfinite(gap):
             digits = max(digits, math.floor(math.log10(abs(split.cut))) - math.floor(math.log10(gap)) + 1)
     return f"{confidence:.{min(digits, 15)}g}"
-
-
-def count(n: int, noun: str) -> str:
-    """Return the number with its noun, which takes an s.
-
-    >>> count(1, "trajectory"), count(2, "trajectory")
-    ('1 trajectory', '2 trajectories')
-    """
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{n} {noun if n == 1 else plural}"

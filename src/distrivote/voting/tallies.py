@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from distrivote.nouns import count
 from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
-from distrivote.voting.explain import count
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.hierarchy import interval_winners
 from distrivote.voting.kernels.pools import FloatArray, Pools

@@ -100,6 +100,20 @@ def test_llama_cpp_s_own_replies_are_measured_the_same(tmp_path: Path) -> None:
     assert rows[1].text == TEXT
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_response_without_a_choice_is_left_out_and_counted(tmp_path: Path, wrapped: bool) -> None:
+    empty = chat() | {"choices": []}
+    responses = [empty, chat(), chat()]
+    if wrapped:
+        responses = [batch(f"q{n}", response) for n, response in enumerate(responses)]
+    content = lines(*responses)
+    assert FORMAT.is_one(Path("b.jsonl"), content)
+    with pytest.warns(LeftOutWarning, match="1 of 3 requests had failed and is left out.*no choices"):
+        assert len(read(tmp_path, "b.jsonl", content)) == 2
+    with pytest.raises(InputError, match="holds 1 request and it failed, the first with no choices"):
+        read(tmp_path, "e.jsonl", lines(empty))
+
+
 def test_failed_requests_are_left_out_and_counted(tmp_path: Path) -> None:
     late = {
         "id": "1",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 from pathlib import Path
 
@@ -48,3 +50,68 @@ def test_columns_can_have_other_names_and_must_be_there(tmp_path: Path) -> None:
     assert (row.question_id, row.answer, row.confidence, row.ground_truth) == ("q", "4", 9.5, "4")
     with pytest.raises(InputError, match="no column 'certain'"):
         list(FORMAT.read(path, Reading(columns=Columns("id", "said", "certain"))))
+
+
+def tables(folder: Path, **columns: list[object]) -> list[Path]:
+    """Return the same table in each format."""
+    table = pa.table(columns)
+    pq.write_table(table, folder / "a.parquet")
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    with open(folder / "a.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return [folder / f"a.{suffix}" for suffix in ("parquet", "jsonl", "csv")]
+
+
+@pytest.mark.parametrize("name", ["text", "response", "completion"])
+def test_answers_are_found_in_texts_where_the_table_says_none(tmp_path: Path, name: str) -> None:
+    replies = ['My "answer": is \\boxed{4}.', "In confidence: the answer is 5.", "and so on\nand on"]
+    paths = tables(tmp_path, question_id=["q"] * 3, **{name: replies}, ground_truth=["4"] * 3)
+    for path in paths:
+        assert FORMAT.is_one(path, path.read_bytes())
+        rows = list(FORMAT.read(path, Reading()))
+        assert [row.answer for row in rows] == ["4", "5", None]
+        assert [row.text for row in rows] == replies
+        assert [row.ground_truth for row in rows] == ["4"] * 3
+        assert all(math.isnan(row.confidence) for row in rows)
+        rows = list(FORMAT.read(path, Reading("boxed")))
+        assert [row.answer for row in rows] == ["4", None, None]
+
+
+def test_where_a_table_says_answers_they_are_found_in_texts_only_if_somebody_says_how(
+    tmp_path: Path,
+) -> None:
+    for path in tables(
+        tmp_path, question_id=["q"], answer=["7"], text=["\\boxed{4} and 5"], confidence=[9.5], correct=[True]
+    ):
+        (row,) = FORMAT.read(path, Reading())
+        assert (row.answer, row.confidence) == ("7", 9.5)
+        for extract, answer in (("boxed", "4"), ("number", "5"), ("auto", "4")):
+            (row,) = FORMAT.read(path, Reading(extract))
+            assert (row.answer, row.confidence, row.correct) == (answer, 9.5, True)
+
+
+def test_the_column_of_texts_can_be_named_also_if_it_is_that_of_answers(tmp_path: Path) -> None:
+    for path in tables(tmp_path, question_id=["q"], answer=["It is \\boxed{4}."]):
+        (row,) = FORMAT.read(path, Reading("boxed", text="answer"))
+        assert row.answer == "4"
+        with pytest.raises(InputError, match="no column 'said'"):
+            list(FORMAT.read(path, Reading(text="said")))
+
+
+def test_what_can_not_be_found_is_one_sentence(tmp_path: Path) -> None:
+    for path in tables(tmp_path, question_id=["q"], answer=["It is \\boxed{4}."]):
+        with pytest.raises(InputError) as caught:
+            list(FORMAT.read(path, Reading("boxed")))
+        assert str(caught.value) == (
+            f"--extract boxed finds answers in replies, and {path} has no column of whole replies (it has"
+            " answer, question_id): name the replies with --text-column, or leave --extract out"
+        )
+    for path in tables(tmp_path, question_id=["q"], said=["4"]):
+        with pytest.raises(InputError) as caught:
+            list(FORMAT.read(path, Reading()))
+        assert str(caught.value) == (
+            f"{path} has no column 'answer' and no column of whole replies (it has question_id, said): name"
+            " the replies with --text-column, or the answers with --answer-column"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Reading, id_of_question
+from distrivote.store.importers.records import LeftOutWarning
 from distrivote.store.importers.vllm_dumps import FORMAT
 from distrivote.store.run_rows import Row, row_of
 from distrivote.store.schema import MEASURES
@@ -76,6 +78,12 @@ def test_a_fault_names_its_line(tmp_path: Path, change: dict[str, object], said:
     assert "a.jsonl, line 2" in str(caught.value)
 
 
+def test_a_request_without_outputs_is_left_out_and_counted(tmp_path: Path) -> None:
+    path = written(tmp_path, "d.jsonl", lines(vllm(), vllm() | {"outputs": []}))
+    with pytest.warns(LeftOutWarning, match="1 of 2 requests had no outputs and is left out"):
+        assert len(list(FORMAT.read(path, Reading()))) == 1
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("vllm")
@@ -86,7 +94,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
     path = written(folder, "a.jsonl", json.dumps(data.draw(spoiled(vllm("2 + 2?", "5")))).encode())
     try:
-        rows = list(FORMAT.read(path, Reading()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LeftOutWarning)
+            rows = list(FORMAT.read(path, Reading()))
     except InputError as error:
         assert "a.jsonl" in str(error)  # noqa: PT017
     else:

@@ -34,7 +34,7 @@ from distrivote.evaluation.pools import Pool
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 
 _WAY_PAIR = (("SelfStepConf", "BasicInference"),)
 

@@ -30,7 +30,7 @@ from distrivote.evaluation.pools import common_questions
 from distrivote.evaluation.results import Cell, Chart, Table
 from distrivote.evaluation.scoring import Ask, Scores
 from distrivote.evaluation.studies import Study
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 
 Key = tuple[Cell, ...]
 
@@ -169,13 +169,12 @@ class Sensitivity(Compared):
         if _of_questions(setting, variants):
             n = count(variants.n_questions, "question")
             yield f"{study.model}: these runs are compared on the {n} that all {len(variants.sources)} have"
-        ours = [settings for settings in compared if not settings.get("guard")]
+        ours = [settings for settings in compared if not settings.get("released")]
         known = setting.published is not None and setting.published.model(study.name, study.thinking)
         if known and ours:
             yield (
-                f"{study.model}: the paper's runs are SelfStepConf.as_published(), with a guard at the end of"
-                f" the text, and {len(ours)} of these {len(compared)} have none: reflections and lengths do"
-                " not compare"
+                f"{study.model}: the paper's runs are SelfStepConf.as_published() (generate --as-published),"
+                f" and {len(ours)} of these {len(compared)} are not: reflections and lengths do not compare"
             )
 
     def _row(

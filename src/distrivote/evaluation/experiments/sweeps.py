@@ -20,7 +20,7 @@ from distrivote.evaluation.experiments.tables import (
 from distrivote.evaluation.results import Axis, Chart, Row
 from distrivote.evaluation.scoring import Ask, Scores
 from distrivote.evaluation.studies import Study
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 
 BUDGETS = (8, 16, 32, 64, 128, 256)
 BUDGET_METHODS = ("WSC-Top50", "WSC-GMM", "WSC-GMM*", "DIS-Top50", "DIS-GMM", "DIS-GMM*")

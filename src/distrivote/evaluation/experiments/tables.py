@@ -27,7 +27,7 @@ from distrivote.evaluation.published import BENCHMARKS
 from distrivote.evaluation.results import Cell, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
-from distrivote.voting.explain import count
+from distrivote.nouns import count
 
 GREEDY = "temperature=0"
 """The paper's setting where it has one response per question, the likeliest."""

@@ -26,13 +26,17 @@ HEAD = 1 << 16
 class Reading:
     """How trajectories are read where the file leaves it open; names as in `row_of`."""
 
-    extract: str = "auto"
-    """Used where the file does not say the answer."""
+    extract: str | None = None
+    """How answers are found in texts, where the file does not say them; None: `auto`. With a name, those of
+    a plain table are read from its texts also where it says them."""
 
     split: str = "paragraph"
     k: int = DEFAULT_K
     columns: Columns = field(default_factory=Columns)
     """What the columns of a plain table are called."""
+
+    text: str | None = None
+    """The column of a plain table that holds whole replies; None: a usual name, if it is needed."""
 
 
 class Format(NamedTuple):

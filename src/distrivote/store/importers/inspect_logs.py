@@ -60,8 +60,8 @@ def _read(path: Path, reading: Reading) -> Iterator[Row]:
         error = errors[0]
         message = error.get("message") if isinstance(error, dict) else error
         warnings.warn(
-            f"{path}: {len(errors)} of {n_samples} samples ended in an error and are left out, the first"
-            f" with {shown(message, 80)}",
+            f"{path}: {len(errors)} of {n_samples} sample{'' if n_samples == 1 else 's'} ended in an error"
+            f" and {'is' if len(errors) == 1 else 'are'} left out, the first with {shown(message, 80)}",
             LeftOutWarning,
             stacklevel=2,
         )

@@ -5,7 +5,7 @@ A file is one response, a list of them, or JSON Lines; chat, completions, or wha
 say `question_id`, `custom_id`, `question` or `prompt` beside the response; where none of them is there,
 all responses of the file are taken for answers to one question, named like the file.
 
-Requests of a batch that failed are left out, and a LeftOutWarning counts them.
+Requests of a batch that failed and responses without a choice are left out, and a LeftOutWarning counts them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
+from distrivote.nouns import count
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, Reading, id_of_question
 from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
@@ -28,6 +29,8 @@ _LLAMA = {"completion_probabilities", "generation_settings", "tokens_predicted"}
 def _is_one(_path: Path, head: bytes) -> bool:
     there = first_fields(head)
     if {"choices.message", "choices.text", "response.choices", "response.body.choices"} & there:
+        return True
+    if {"choices", "model", "object"} <= there:  # the first one may be empty
         return True
     if {"custom_id", "response"} <= there and {"error", "response.status_code"} & there:
         return True
@@ -50,13 +53,13 @@ def _read(path: Path, reading: Reading) -> Iterator[Row]:
             yield row(trajectory, problem, reading, record.where)
     if failures and len(failures) == n_records:
         raise InputError(
-            f"{path} holds {n_records} requests and all of them failed, the first with {failures[0]}:"
-            " send the batch again"
+            f"{path} holds {count(n_records, 'request')} and {'it' if n_records == 1 else 'all of them'}"
+            f" failed, the first with {failures[0]}: send the batch again"
         )
     if failures:
         warnings.warn(
-            f"{path}: {len(failures)} of {n_records} requests had failed and are left out, the first with"
-            f" {failures[0]}",
+            f"{path}: {len(failures)} of {count(n_records, 'request')} had failed and"
+            f" {'is' if len(failures) == 1 else 'are'} left out, the first with {failures[0]}",
             LeftOutWarning,
             stacklevel=2,
         )
@@ -66,6 +69,8 @@ def _failure(fields: dict[str, Any]) -> str | None:
     """Return what went wrong with a request of a batch, None if nothing did."""
     response = fields.get("response")
     status = response.get("status_code") if isinstance(response, dict) else None
+    if _innermost(fields).get("choices") == []:
+        return "no choices"
     if "choices" in fields or (fields.get("error") is None and status in (None, 200)):
         return None
     error = fields.get("error")
@@ -85,10 +90,7 @@ def _problem(record: Record, stem: str) -> Problem:
 
 def _body(record: Record) -> dict[str, Any]:
     """Return the response as OpenAI lays it out."""
-    body: Any = record.fields
-    for name in ("response", "body"):
-        if "choices" not in body and isinstance(body.get(name), dict):
-            body = body[name]
+    body = _innermost(record.fields)
     if "choices" not in body and "content" in body:
         probabilities = body.get("completion_probabilities")
         choice = {
@@ -102,6 +104,14 @@ def _body(record: Record) -> dict[str, Any]:
     if not isinstance(body.get("choices"), list):
         raise InputError("there are no choices: a response with a list of choices is needed")
     return dict(body)
+
+
+def _innermost(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the response itself, which may lie inside of others."""
+    for name in ("response", "body"):
+        if "choices" not in fields and isinstance(fields.get(name), dict):
+            fields = fields[name]
+    return fields
 
 
 FORMAT = Format("openai", "responses and batch output of OpenAI-compatible servers", _is_one, _read)

@@ -1,17 +1,36 @@
-"""Plain tables: JSON Lines, CSV or Parquet with a row per sampled answer, as `distrivote vote` reads them."""
+"""Plain tables: JSON Lines, CSV or Parquet with a row per sampled answer, as `distrivote vote` reads them.
+
+A table may hold whole replies instead of answers, which are then found in them. Where it holds both, the
+answers count unless somebody says how they are to be found.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
+import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 
-from distrivote.store.importers.base import Format, Reading
-from distrivote.store.importers.records import first_fields
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from distrivote.errors import InputError
+from distrivote.problem import Problem
+from distrivote.store.importers.base import HEAD, Format, Reading
+from distrivote.store.importers.records import first_fields, row
 from distrivote.store.run_rows import Row
-from distrivote.store.tables import SUFFIXES, open_table
+from distrivote.store.tables import SUFFIXES, listed, open_table
+from distrivote.trajectory import Trajectory
 
 _TELLING = {"question_id", "answer"}
+
+TEXTS = ("text", "response", "completion", "output", "generation", "reply")
+"""What a column of whole replies is usually called."""
+
+_NAME = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 
 
 def _is_one(path: Path, head: bytes) -> bool:
@@ -24,7 +43,11 @@ def _is_one(path: Path, head: bytes) -> bool:
 
 def read(path: Path, reading: Reading) -> Iterator[Row]:
     """Yield the rows of a table; without a column of confidences they have none."""
-    with open_table(str(path), reading.columns) as table:
+    columns, there = reading.columns, _columns(path)
+    text = _text_column(path, reading, there)
+    if text is not None:
+        columns = replace(columns, answer=text)
+    with open_table(str(path), columns) as table:
         for batch in table.batches():
             content = batch.to_pydict()
             n = len(batch)
@@ -37,6 +60,12 @@ def read(path: Path, reading: Reading) -> Iterator[Row]:
                 content.get("correct", nothing),
                 strict=True,
             ):
+                sure = math.nan if confidence is None else confidence
+                if text is not None:
+                    problem = Problem("", str(question), truth)
+                    made = row(Trajectory(answer or ""), problem, reading, f"{path}: {text}", correct=correct)
+                    yield replace(made, confidence=sure)
+                    continue
                 yield Row(
                     question_id=str(question),
                     sample=0,
@@ -44,8 +73,45 @@ def read(path: Path, reading: Reading) -> Iterator[Row]:
                     answer_class=-1 if answer is None else None,
                     correct=correct,
                     ground_truth=truth,
-                    confidence=math.nan if confidence is None else confidence,
+                    confidence=sure,
                 )
+
+
+def _text_column(path: Path, reading: Reading, there: AbstractSet[str] | None) -> str | None:
+    """Return the column that answers are to be found in; None: the table says them."""
+    if reading.text is not None or there is None:
+        return reading.text
+    is_told = reading.columns.answer in there
+    if is_told and reading.extract is None:
+        return None
+    found = next((name for name in TEXTS if name in there), None)
+    if found is not None:
+        return found
+    replies = "column of whole replies"
+    lacking = replies if is_told else f"column {reading.columns.answer!r} and no {replies}"
+    asked = f"--extract {reading.extract} finds answers in replies, and " if reading.extract else ""
+    other = "leave --extract out" if is_told else "the answers with --answer-column"
+    raise InputError(
+        f"{asked}{path} has no {lacking} (it has {listed(sorted(there))}): name the replies with"
+        f" --text-column, or {other}"
+    )
+
+
+def _columns(path: Path) -> AbstractSet[str] | None:
+    """Return the names of a table's columns as far as its beginning tells, None if it does not."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    if head.startswith(b"PAR1"):
+        try:
+            return set(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
+            return None  # whoever reads it says what is wrong
+    beginning = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if beginning.startswith((b"{", b"[")):
+        return {name.decode("utf-8", "replace") for name in _NAME.findall(beginning)}
+    header = beginning.split(b"\n", 1)[0].decode("utf-8", "replace")
+    names = next(csv.reader([header], delimiter=max(",\t;", key=header.count)), [])
+    return {name.strip() for name in names} or None
 
 
 FORMAT = Format("table", "JSON Lines, CSV or Parquet with a row per answer", _is_one, read)

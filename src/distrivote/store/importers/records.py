@@ -211,7 +211,7 @@ def row(
     seed: int | None = None,
 ) -> Row:
     """Return the row of a trajectory; `told` holds the answer where the file says it, None for none."""
-    extract = reading.extract if told is None else lambda _: told[0]
+    extract = reading.extract or "auto" if told is None else lambda _: told[0]
     with at(where):
         return row_of(
             problem,

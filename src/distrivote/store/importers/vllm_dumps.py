@@ -7,15 +7,17 @@ log-probabilities into texts; they are numbers again here.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from distrivote.engines.responses import trajectories_from_vllm
 from distrivote.errors import InputError
+from distrivote.nouns import count
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, Reading, id_of_question
-from distrivote.store.importers.records import Record, at, first_fields, records, row, shown
+from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
 from distrivote.store.run_rows import Row
 
 
@@ -28,13 +30,23 @@ def _is_one(_path: Path, head: bytes) -> bool:
 
 
 def _read(path: Path, reading: Reading) -> Iterator[Row]:
+    n_records = n_empty = 0
     for record in records(path, "prompt and outputs"):
+        n_records += 1
+        n_empty += record.fields.get("outputs") == []
         samples = [_with_numbers(sample, record.where) for sample in record.list_at("outputs")]
         problem = _problem(record)
         with at(record.where):
             trajectories = trajectories_from_vllm({"outputs": samples})
         for trajectory in trajectories:
             yield row(trajectory, problem, reading, record.where)
+    if n_empty:
+        warnings.warn(
+            f"{path}: {n_empty} of {count(n_records, 'request')} had no outputs and"
+            f" {'is' if n_empty == 1 else 'are'} left out",
+            LeftOutWarning,
+            stacklevel=2,
+        )
 
 
 def _problem(record: Record) -> Problem:
