@@ -108,6 +108,15 @@ MaxTokens = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed, the same trajectories.")]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Sample only the share I of N: every N-th question; other processes sample the others.",
+        show_default=False,
+    ),
+]
 Slots = Annotated[
     int | None,
     typer.Option(metavar="N", help="Embedded: trajectories that advance together, 32 if not said."),
