@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from distrivote.cli.messages import say
 from distrivote.cli.options import (
     Alpha,
     ApiKey,
@@ -20,6 +19,7 @@ from distrivote.cli.options import (
     Model,
     Option,
     Parallel,
+    Ray,
     Reflection,
     Seed,
     Shard,
@@ -33,16 +33,18 @@ from distrivote.cli.options import (
     Threads,
     TopK,
     TopP,
+    WorkerCpus,
+    WorkerGpus,
+    Workers,
     controller_of,
     engine_of,
     template_of,
 )
-from distrivote.cli.run_sampling import Opened, sample_run, tell_how_to_go_on
+from distrivote.cli.run_sampling import Opened, sample_run, tell_how_to_go_on, tell_what_was_done
 from distrivote.cli.signals import terminated_like_interrupted
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
-    from distrivote.benchmarks.shard import Shard as Share
     from distrivote.generate import Todo
 
 
@@ -88,18 +90,10 @@ def generate(
     parallel: Parallel = None,
     option: Option = None,
     shard: Shard = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            "--ray",
-            metavar="[ADDRESS]",
-            help="Sample on a Ray cluster; without an address one is started on this machine.",
-            show_default=False,
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option(metavar="N", help="Ray: at most so many engines.")] = 1,
-    worker_cpus: Annotated[float, typer.Option(metavar="X", help="Ray: processors of each engine.")] = 1.0,
-    worker_gpus: Annotated[float, typer.Option(metavar="X", help="Ray: GPUs of each engine.")] = 0.0,
+    ray: Ray = None,
+    workers: Workers = 1,
+    worker_cpus: WorkerCpus = 1.0,
+    worker_gpus: WorkerGpus = 0.0,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
     token_confidences: Annotated[
         bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
@@ -182,7 +176,7 @@ def generate(
 
         print(json.dumps(summary))
     else:
-        _tell(summary, n_todo, sampling.shard)
+        tell_what_was_done(summary, n_todo, sampling.shard)
     if summary["stopped"]:
         tell_how_to_go_on()
         raise typer.Exit(130)
@@ -216,22 +210,3 @@ def _plan(work: tuple[Todo, ...], max_tokens: int, price: float | None, as_json:
     if price is not None:
         line += f", {plan['cost_at_most']:,.2f} at {price:g} per million"
     print(line)
-
-
-def _tell(summary: dict[str, Any], n_todo: int, shard: Share) -> None:
-    from distrivote.report.text import count
-
-    made = summary["n_trajectories"]
-    if not n_todo and shard.n > 1:
-        print(f"{summary['run']} has all of shard {shard}: {count(summary['budget'], 'trajectory')} of each")
-        return
-    if not n_todo:
-        print(f"{summary['run']} is complete: {count(summary['budget'], 'trajectory')} of every question")
-        return
-    right = "" if summary["accuracy"] is None else f", {summary['accuracy']:.1%} right"
-    print(
-        f"{summary['run']}: {count(made, 'trajectory')} added, {count(summary['n_tokens'], 'token')},"
-        f" {count(summary['n_reflections'], 'reflection')}{right}"
-    )
-    if made < n_todo and not summary["settles"]:
-        say(f"{n_todo - made:,} are still to do: the same command goes on")

@@ -129,6 +129,18 @@ Threads = Annotated[
     int | None,
     typer.Option(metavar="N", help="Embedded: for decoding; all or half of the processors if not said."),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Sample on a Ray cluster; without an address one is started on this machine.",
+        show_default=False,
+    ),
+]
+Workers = Annotated[int, typer.Option(metavar="N", help="Ray: at most so many engines.")]
+WorkerCpus = Annotated[float, typer.Option(metavar="X", help="Ray: processors of each engine.")]
+WorkerGpus = Annotated[float, typer.Option(metavar="X", help="Ray: GPUs of each engine.")]
 StopWhen = Annotated[
     str | None,
     typer.Option(

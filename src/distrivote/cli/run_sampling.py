@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
+    from distrivote.benchmarks.shard import Shard
     from distrivote.engines.base import Engine
     from distrivote.engines.opening import EngineChoice
     from distrivote.generate_ray import Cluster
@@ -112,6 +113,26 @@ def sample_run(
         return Outcome(generation.n_todo, summary)
 
 
+def tell_what_was_done(summary: dict[str, Any], n_todo: int, shard: Shard) -> None:
+    """Print what became of a run, in a line."""
+    from distrivote.report.text import count
+
+    made = summary["n_trajectories"]
+    if not n_todo and shard.n > 1:
+        print(f"{summary['run']} has all of shard {shard}: {count(summary['budget'], 'trajectory')} of each")
+        return
+    if not n_todo:
+        print(f"{summary['run']} is complete: {count(summary['budget'], 'trajectory')} of every question")
+        return
+    right = "" if summary["accuracy"] is None else f", {summary['accuracy']:.1%} right"
+    print(
+        f"{summary['run']}: {count(made, 'trajectory')} added, {count(summary['n_tokens'], 'token')},"
+        f" {count(summary['n_reflections'], 'reflection')}{right}"
+    )
+    if made < n_todo and not summary["settles"]:
+        say(f"{n_todo - made:,} are still to do: the same command goes on")
+
+
 def tell_how_to_go_on() -> None:
     """Print the command that was given, as what goes on with it."""
     # Not wrapped: a command is there to be copied.
@@ -124,9 +145,14 @@ def without_key(argv: Sequence[str]) -> str:
     >>> without_key(["generate", "x", "--api-key", "sk-1", "--api-key=sk-2", "-o", "my run"])
     'generate x --api-key "$OPENAI_API_KEY" --api-key="$OPENAI_API_KEY" -o \'my run\''
     """
+    return " ".join(quoted_without_key(argv))
+
+
+def quoted_without_key(argv: Sequence[str]) -> list[str]:
+    """Return the words of a command line as a shell takes them, with the key left out."""
     words, hidden = [], '"$OPENAI_API_KEY"'
     for before, word in zip(["", *argv], argv, strict=False):
         is_both = word.startswith("--api-key=")
         shown = f"--api-key={hidden}" if is_both else shlex.quote(word)
         words.append(hidden if before == "--api-key" else shown)
-    return " ".join(words)
+    return words
