@@ -5,68 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from distrivote.cli.console import open_console
+from distrivote.cli.grid_estimates import Estimate, estimate, row_of, totals_of
 from distrivote.cli.grid_steps import evaluate_command, generate_command
 from distrivote.cli.messages import note
 
 if TYPE_CHECKING:
     from distrivote.cli.grid_steps import Grid, Step
-
-_ENOUGH = 16
-"""Stored trajectories from which on their own length says more than the paper's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a step takes."""
-
-    step: Step
-    n_stored: int
-    """Trajectories that its run has already, of all shards."""
-
-    tokens_each: float
-    tokens_from: str
-    n_bytes: float
-
-    @property
-    def n_tokens(self) -> float:
-        return self.step.n_trajectories * self.tokens_each
-
-    @property
-    def n_left(self) -> int:
-        """Trajectories still to do, at most: which of those stored belong to this shard is not looked up."""
-        return min(self.step.n_trajectories, self.step.n_questions * self.step.budget - self.n_stored)
-
-
-def estimate(grid: Grid, step: Step) -> Estimate:
-    """Return what a step takes, by what its run has so far or else by the paper's lengths."""
-    from distrivote.evaluation.grid_lengths import Length, expected_length, stored_bytes
-
-    n_stored, measured = _stored(step)
-    if measured is not None and n_stored >= _ENOUGH:
-        length = Length(measured, "measured on what is stored")
-    else:
-        length = expected_length(grid.settings, step.benchmark, step.arm.ssc, grid.max_tokens)
-    n_tokens = step.n_trajectories * length.n_tokens
-    n_bytes = stored_bytes(step.n_trajectories, n_tokens, grid.texts, step.stage.top_logprobs)
-    return Estimate(step, n_stored, length.n_tokens, length.source, n_bytes)
-
-
-def _stored(step: Step) -> tuple[int, float | None]:
-    """Return how many trajectories a run has, and their mean length; None where that is not known."""
-    from distrivote.store.runs import Run, known_tokens
-    from distrivote.store.tables import is_run
-
-    if not is_run(step.run):
-        return 0, None
-    questions = Run.open(step.run).questions()
-    n, n_tokens = sum(question.n_trajectories for question in questions), known_tokens(questions)
-    mean = None if n_tokens is None or not n else n_tokens / n
-    return min(n, step.n_questions * step.budget), mean
 
 
 def print_plan(
@@ -101,7 +49,7 @@ def print_plan(
 def _print_total(plans: Sequence[Sequence[Estimate]], tokens_per_second: float | None) -> None:
     from distrivote.report.text import count
 
-    totals = _totals([each for estimates in plans for each in estimates], tokens_per_second)
+    totals = totals_of([each for estimates in plans for each in estimates], tokens_per_second)
     said = f"{count(totals['n_trajectories'], 'trajectory')}, {compact(totals['n_tokens']).rstrip()} tokens"
     hours = "" if tokens_per_second is None else f", {totals['hours']:,.1f} hours"
     print(f"All together: {said}, {compact(totals['n_bytes'])}B{hours}\n")
@@ -119,11 +67,11 @@ def _print_table(estimates: Sequence[Estimate], tokens_per_second: float | None,
 
     from distrivote.report.columns import Column, indented, lines_of
 
-    totals = _totals(estimates, tokens_per_second)
+    totals = totals_of(estimates, tokens_per_second)
     names = [each.step.run.rsplit("/", 1)[-1] for each in estimates]
     arms = [f"-{each.step.arm.name}" for each in estimates]
     begins = [Text(name.removesuffix(arm)) for name, arm in zip(names, arms, strict=True)]
-    rows = [_row(each, tokens_per_second) for each in estimates]
+    rows = [row_of(each, tokens_per_second) for each in estimates]
 
     def column(header: str, name: str, show: Any) -> Column:
         cells = [Text(show(row[name])) for row in [*rows, totals]]
@@ -175,39 +123,6 @@ def _sentences(
         yield left + ("" if hours is None else f", {hours:,.1f} hours")
 
 
-def _row(each: Estimate, tokens_per_second: float | None) -> dict[str, Any]:
-    row = {
-        "run": each.step.run,
-        "benchmark": each.step.benchmark,
-        "arm": each.step.arm.name,
-        "n_questions": each.step.n_here,
-        "budget": each.step.budget,
-        "n_trajectories": each.step.n_trajectories,
-        "n_stored": each.n_stored,
-        "n_left": each.n_left,
-        "tokens_per_trajectory": round(each.tokens_each, 2),
-        "tokens_from": each.tokens_from,
-        "n_tokens": round(each.n_tokens),
-        "n_tokens_left": round(each.n_left * each.tokens_each),
-        "n_bytes": round(each.n_bytes),
-    }
-    return row | _hours(row, tokens_per_second)
-
-
-def _totals(estimates: Sequence[Estimate], tokens_per_second: float | None) -> dict[str, Any]:
-    rows = [_row(each, tokens_per_second) for each in estimates]
-    names = ("n_trajectories", "n_stored", "n_left", "n_tokens", "n_tokens_left", "n_bytes")
-    totals: dict[str, Any] = {name: sum(row[name] for row in rows) for name in names}
-    return totals | _hours(totals, tokens_per_second)
-
-
-def _hours(row: dict[str, Any], tokens_per_second: float | None) -> dict[str, float]:
-    if tokens_per_second is None:
-        return {}
-    per_hour = tokens_per_second * 3600
-    return {"hours": row["n_tokens"] / per_hour, "hours_left": row["n_tokens_left"] / per_hour}
-
-
 def _document(
     grid: Grid, plans: Sequence[Sequence[Estimate]], notes: Sequence[str], tokens_per_second: float | None
 ) -> dict[str, Any]:
@@ -225,15 +140,15 @@ def _document(
             {
                 "stage": estimates[0].step.stage.name,
                 "steps": [
-                    _row(each, tokens_per_second) | {"command": " ".join(generate_command(grid, each.step))}
+                    row_of(each, tokens_per_second) | {"command": " ".join(generate_command(grid, each.step))}
                     for each in estimates
                 ],
                 "evaluate": " ".join(evaluate_command(grid, [each.step for each in estimates])),
-                "totals": _totals(estimates, tokens_per_second),
+                "totals": totals_of(estimates, tokens_per_second),
             }
             for estimates in plans
         ],
-        "totals": _totals([each for estimates in plans for each in estimates], tokens_per_second),
+        "totals": totals_of([each for estimates in plans for each in estimates], tokens_per_second),
         "notes": list(notes),
     }
 
@@ -241,7 +156,7 @@ def _document(
 def _print_lines(grid: Grid, plans: Sequence[Sequence[Estimate]], tokens_per_second: float | None) -> None:
     """Print a line of tab-separated fields for each step, its command last."""
     rows = [
-        _row(each, tokens_per_second) | {"command": " ".join(command)}
+        row_of(each, tokens_per_second) | {"command": " ".join(command)}
         for estimates in plans
         for each, command in zip(estimates, _commands(grid, estimates), strict=False)
     ]
