@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import distrivote.benchmarks
 from distrivote.benchmarks import BENCHMARKS, Benchmark, arithmetic, load
@@ -72,8 +74,29 @@ def test_an_unknown_name_lists_the_nearest(name: str, nearest: str) -> None:
         load(name)
 
 
+@given(st.integers(1, 70), st.integers(1, 70))
+def test_a_spread_limit_takes_from_all_over_and_a_larger_one_only_adds(size: int, limit: int) -> None:
+    whole = load("arithmetic", size=size)
+    some = load("arithmetic", size=size, limit=limit, spread=True)
+    more = load("arithmetic", size=size, limit=limit + 1, spread=True)
+    ids = [problem.id for problem in whole]
+    chosen = [ids.index(problem.id) for problem in some]
+    assert len(chosen) == min(size, limit)
+    assert chosen == sorted(chosen)
+    assert {problem.id for problem in some} <= {problem.id for problem in more}
+    # Halving is uneven by a factor of 2 where it ends, and by another where size is no power of 2.
+    gaps = [b - a for a, b in zip(chosen, [*chosen[1:], size], strict=True)]
+    assert max(gaps) * len(chosen) <= 4 * size
+
+
+def test_a_spread_of_8_in_30_takes_every_fourth() -> None:
+    some = load("arithmetic", size=30, limit=8, spread=True)
+    assert [int(problem.id[-4:]) - 1 for problem in some] == list(range(0, 30, 4))
+
+
 BAD: list[tuple[dict[str, object], str]] = [
     ({"name_or_path": "arithmetic", "limit": 0}, "limit is 0"),
+    ({"name_or_path": "arithmetic", "spread": True}, "give a limit too"),
     ({"name_or_path": "arithmetic", "size": 0}, "size is 0"),
     ({"name_or_path": "arithmetic", "path": "x.csv"}, "arithmetic is built in and read from no file"),
     ({"name_or_path": "arithmetic=x.csv"}, "arithmetic is built in and read from no file"),

@@ -157,6 +157,8 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
         ([*SMALL, "-o", "taken"], "holds other files"),
         ([*SMALL, "-o", "run", "--dry-run", "--new"], "--new begins another"),
         ([*SMALL, "-o", "run", "--template", "essay"], "unknown template"),
+        ([*SMALL, "-o", "run", "--shard", "3/2"], "the shard is '3/2'"),
+        ([*SMALL, "-o", "run", "--spread"], "give a limit too"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
@@ -218,6 +220,36 @@ def test_an_edited_question_is_refused_and_new_makes_another_run(
     assert run(capsys, *asked, "--new")[0] == 0
     assert len(stored(tmp_path / "run-2")) == 6
     assert "complete" in run(capsys, *asked, "--new")[1]
+
+
+def test_shards_write_one_run_in_any_order_and_copies_of_their_parts_are_one_run_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]
+) -> None:
+    questions(tmp_path, "1 + 1?", "2 + 2?", "3 + 3?", "4 + 4?", "5 + 5?")
+    assert run(capsys, *asked, "--shard", "2/2")[0] == 0
+    assert [row[0] for row in stored(tmp_path / "run")] == ["2", "2", "4", "4"]
+    assert "run has all of shard 2/2: 2 trajectories of each" in run(capsys, *asked, "--shard", "2/2")[1]
+    plan = run(capsys, *asked, "--shard", "1/2", "--dry-run")[1]
+    assert "6 trajectories of 3 questions to do" in plan
+    assert run(capsys, *asked[:-1], "other", "--shard", "1/2")[0] == 0
+    manifests = [(tmp_path / name / "manifest.json").read_text() for name in ("run", "other")]
+    assert manifests[0] == manifests[1]
+    for part in (tmp_path / "other" / "parts").glob("*.parquet"):
+        (tmp_path / "run" / "parts" / part.name).write_bytes(part.read_bytes())
+    assert "run is complete" in run(capsys, *asked)[1]
+    assert run(capsys, *asked[:-1], "whole")[0] == 0
+    assert stored(tmp_path / "run") == stored(tmp_path / "whole")
+
+
+def test_a_spread_limit_is_a_limit_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]
+) -> None:
+    questions(tmp_path, "1 + 1?", "2 + 2?", "3 + 3?", "4 + 4?")
+    assert run(capsys, *asked, "--limit", "2", "--spread")[0] == 0
+    assert [row[0] for row in stored(tmp_path / "run")] == ["1", "1", "3", "3"]
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["limit"] == 2
+    assert run(capsys, *asked, "--limit", "3", "--spread")[0] == 0
+    assert [row[0] for row in stored(tmp_path / "run")] == ["1", "1", "2", "2", "3", "3"]
 
 
 def test_other_settings_are_shown_line_by_line(capsys: pytest.CaptureFixture[str], asked: list[str]) -> None:

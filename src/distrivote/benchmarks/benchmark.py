@@ -67,6 +67,20 @@ class Benchmark:
         told = tuple(replace(problem, system=system) for problem in self)
         return replace(self, problems=told, system=system)
 
+    def spread(self, n: int) -> Benchmark:
+        """Return n problems from all over the benchmark, in its order; a larger n only adds.
+
+        They are chosen by halves: the first, the one in the middle, those at the quarters, at the eighths
+        and so on.
+
+        >>> ten = Benchmark("ten", tuple(Problem(str(i), str(i)) for i in range(10)), "made up")
+        >>> [problem.id for problem in ten.spread(4)]
+        ['0', '2', '4', '8']
+        """
+        width = (len(self) - 1).bit_length()
+        order = sorted(range(len(self)), key=lambda index: f"{index:0{width}b}"[::-1])
+        return replace(self, problems=tuple(self.problems[index] for index in sorted(order[:n])))
+
     def __len__(self) -> int:
         return len(self.problems)
 

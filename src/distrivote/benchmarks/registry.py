@@ -55,6 +55,7 @@ def load(
     *,
     path: str | os.PathLike[str] | None = None,
     limit: int | None = None,
+    spread: bool = False,
     seed: int = 0,
     size: int | None = None,
 ) -> Benchmark:
@@ -66,6 +67,7 @@ def load(
         name_or_path: A name from `BENCHMARKS`, NAME=FILE for a local copy of it, or a path.
         path: The local copy of a named benchmark, the same as NAME=FILE.
         limit: Only the first so many problems.
+        spread: Take the problems of `limit` from all over the benchmark (see `Benchmark.spread`).
         seed: Which problems a built-in benchmark makes. The others have none.
         size: How many problems a built-in benchmark makes, 100 unless said; they are graded from easy to
             hard over that number. The others have none.
@@ -75,6 +77,8 @@ def load(
     """
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}: ask for at least one problem")
+    if spread and limit is None:
+        raise InputError("spread says which problems limit takes: give a limit too")
     name = os.fspath(name_or_path)
     before, equals, after = name.partition("=")
     if equals and before in BENCHMARKS and not os.path.exists(name):
@@ -93,7 +97,9 @@ def load(
                 f"{name} is not made from a seed, so it can't be given {asked}: use limit for fewer problems"
             )
         found = _read(name, path)
-    return replace(found, problems=found.problems[:limit], system=system_of(found.problems))
+    if limit is not None:
+        found = found.spread(limit) if spread else replace(found, problems=found.problems[:limit])
+    return replace(found, system=system_of(found.problems))
 
 
 def _made(name: str, path: str | os.PathLike[str] | None, seed: int, size: int) -> Benchmark:

@@ -143,6 +143,38 @@ def evaluate(
         say(line)
 
 
+def check_report(path: str, runs: Sequence[str]) -> None:
+    """Raise before hours of sampling what would stop the writing of a report after them."""
+    _check_outputs([path], None, runs)
+
+
+def evaluate_runs(
+    runs: Sequence[str],
+    experiments: Sequence[str],
+    path: str,
+    *,
+    against_paper: bool,
+    notes: Sequence[str] = (),
+) -> Report:
+    """Evaluate stored runs as the command does and write the report, with notes of one's own first."""
+    from dataclasses import replace
+
+    from distrivote.evaluation.evaluate import N_REPEATS
+    from distrivote.store.tables import Columns
+
+    bar = ProgressBar()
+    try:
+        report = _evaluated(
+            runs, Columns(), None, None, experiments, None, N_REPEATS, 0, against_paper, None, False, bar
+        )
+        written = _written(replace(report, notes=(*notes, *report.notes)), [path], None, bar)
+    finally:
+        bar.clear()
+    for line in written:
+        say(line)
+    return report
+
+
 def _with_folders_opened(paths: Sequence[str]) -> list[str]:
     """Put the runs in a folder in its place, where it is not a run itself."""
     from pathlib import Path

@@ -21,6 +21,7 @@ from distrivote.cli.generate import generate
 from distrivote.cli.importing import import_files
 from distrivote.cli.messages import say
 from distrivote.cli.plan import plan
+from distrivote.cli.reproduce import reproduce
 from distrivote.cli.runs import compact, export, runs, show
 from distrivote.cli.serve import serve
 from distrivote.cli.simulate import simulate
@@ -43,6 +44,7 @@ _COMMANDS = (
     ("import", import_files, "Turn files that other tools wrote into a run."),
     ("serve", serve, "Answer with votes over an OpenAI-compatible API."),
     ("evaluate", evaluate, "Compare methods on runs with known answers."),
+    ("reproduce", reproduce, "Sample and evaluate the paper's grid for a model."),
     ("calibrate", calibrate, "Fit probabilities to runs with known answers."),
     ("simulate", simulate, "Draw a run without any model."),
     ("plan", plan, "Say what each budget buys."),

@@ -125,6 +125,15 @@ MaxTokens = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed, the same trajectories.")]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Sample only the share I of N: every N-th question; other processes sample the others.",
+        show_default=False,
+    ),
+]
 Slots = Annotated[
     int | None,
     typer.Option(metavar="N", help="Embedded: trajectories that advance together, 32 if not said."),
@@ -137,6 +146,18 @@ Threads = Annotated[
     int | None,
     typer.Option(metavar="N", help="Embedded: for decoding; all or half of the processors if not said."),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Sample on a Ray cluster; without an address one is started on this machine.",
+        show_default=False,
+    ),
+]
+Workers = Annotated[int, typer.Option(metavar="N", help="Ray: at most so many engines.")]
+WorkerCpus = Annotated[float, typer.Option(metavar="X", help="Ray: processors of each engine.")]
+WorkerGpus = Annotated[float, typer.Option(metavar="X", help="Ray: GPUs of each engine.")]
 StopWhen = Annotated[
     str | None,
     typer.Option(

@@ -1,0 +1,126 @@
+"""The steps of `distrivote reproduce`, carried out: runs sampled with one engine, stages evaluated."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from distrivote.cli.grid_steps import report_file, sampling_of
+from distrivote.cli.messages import note, say
+from distrivote.cli.run_sampling import Opened, sample_run, tell_how_to_go_on, tell_what_was_done
+from distrivote.cli.signals import terminated_like_interrupted
+from distrivote.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from distrivote.benchmarks import Benchmark
+    from distrivote.cli.grid_steps import Grid, Step
+    from distrivote.generate_ray import Cluster
+
+
+def carry_out(
+    grid: Grid,
+    plan: Sequence[Sequence[Step]],
+    loaded: dict[str, Benchmark],
+    opened: Opened,
+    cluster: Cluster | None,
+    notes: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Sample every stage and evaluate it; with shards only sample."""
+    from distrivote.cli.evaluate import check_report
+
+    is_whole = grid.shard.n == 1
+    for steps in plan:
+        _check_settings(grid, steps, loaded, opened)
+        if is_whole:
+            os.makedirs(grid.folder, exist_ok=True)
+            check_report(report_file(steps), [step.run for step in steps])
+    note(*notes)
+    runs: list[dict[str, Any]] = []
+    reports: list[str] = []
+    try:
+        with terminated_like_interrupted(), opened:
+            for steps in plan:
+                runs += _sampled(grid, steps, loaded, opened, cluster, as_json)
+                if is_whole:
+                    reports.append(_evaluated(grid, steps, notes, as_json))
+    except KeyboardInterrupt:
+        tell_how_to_go_on()
+        raise
+    if as_json:
+        import json
+
+        print(json.dumps({"runs": runs, "reports": reports}, ensure_ascii=False))
+    if not is_whole:
+        say(f"shard {grid.shard} is sampled: once all are, the same command without --shard makes the report")
+
+
+def _check_settings(grid: Grid, steps: Sequence[Step], loaded: dict[str, Benchmark], opened: Opened) -> None:
+    """Raise InputError before anything is sampled if a run in the folder was made with other settings."""
+    from pathlib import Path
+
+    from distrivote.store.manifest import Manifest, differences
+    from distrivote.store.tables import is_run
+
+    for step in steps:
+        if not is_run(step.run):
+            continue
+        asked = sampling_of(grid, step, loaded[step.benchmark]).manifest(opened.choice.engine, opened.model)
+        changes = list(differences(Manifest.load(Path(step.run)), asked))
+        if changes:
+            error = InputError(
+                f"{step.run} was made with other settings: ask for these, or name another folder with -o"
+            )
+            for change in changes:
+                error.add_note(change)
+            raise error
+
+
+def _sampled(
+    grid: Grid,
+    steps: Sequence[Step],
+    loaded: dict[str, Benchmark],
+    opened: Opened,
+    cluster: Cluster | None,
+    as_json: bool,
+) -> list[dict[str, Any]]:
+    """Sample the runs of a stage one after the other with one engine."""
+    from distrivote.store.run_rows import Keep
+
+    summaries = []
+    for number, step in enumerate(steps, 1):
+        if sys.stderr.isatty():
+            say(f"{step.stage.name}, run {number} of {len(steps)}: {step.run}")
+        sampling = sampling_of(grid, step, loaded[step.benchmark])
+        manifest = sampling.manifest(opened.choice.engine, opened.model)
+        keep = Keep(grid.texts, False, step.stage.top_logprobs)
+        n_todo, summary = sample_run(step.run, manifest, sampling, keep, opened, cluster)
+        summary |= {"settles": False, "run": step.run, "n_questions": step.n_here, "budget": step.budget}
+        summaries.append(summary)
+        if not as_json:
+            tell_what_was_done(summary, n_todo, grid.shard)
+        if summary["stopped"]:
+            raise KeyboardInterrupt
+    return summaries
+
+
+def _evaluated(grid: Grid, steps: Sequence[Step], notes: Sequence[str], as_json: bool) -> str:
+    """Write the report of a stage, print its first experiment, and return the path."""
+    from dataclasses import replace
+
+    from distrivote.cli.evaluate import evaluate_runs, print_report
+
+    path = report_file(steps)
+    report = evaluate_runs(
+        [step.run for step in steps],
+        steps[0].stage.experiments,
+        path,
+        against_paper=grid.settings.name is not None,
+        notes=notes,
+    )
+    if not as_json:
+        print_report(replace(report, results=report.results[:1]))
+    return path

@@ -1,0 +1,245 @@
+"""The steps of `distrivote reproduce`: a run for each benchmark and arm of a stage, and what it is equal to.
+
+A step is equal to one `distrivote generate`, and the end of a stage to one `distrivote evaluate`: both can
+be written out as commands.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrivote.cli.options import controller_of
+from distrivote.cli.run_sampling import quoted_without_key
+
+if TYPE_CHECKING:
+    from distrivote.benchmarks import Benchmark
+    from distrivote.benchmarks.shard import Shard
+    from distrivote.engines.base import SamplingParams
+    from distrivote.evaluation.grid import Arm, ModelSettings, Stage
+    from distrivote.generate_run import Sampling
+    from distrivote.selfstepconf import SelfStepConf
+
+_SSC = {
+    "alpha": 0.8,
+    "delta": 0.8,
+    "reflection": "wait",
+    "split": None,
+    "guard": False,
+    "as_published": False,
+}
+"""The defaults of `generate`, which a command need not say."""
+
+_CHOICE = ("gpqa-diamond", "easy-choice")
+"""Benchmarks of multiple choice, which always say how to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What was asked for."""
+
+    model: str
+    folder: str
+    settings: ModelSettings
+    max_tokens: int
+    scale: float
+    shard: Shard
+    seed: int
+    split: str | None
+    guard: bool
+    as_published: bool
+    texts: bool
+    engine_words: tuple[str, ...]
+    """The options that choose the engine, as they were given."""
+
+    def ssc(self, arm: Arm) -> dict[str, Any]:
+        """Return the settings of SelfStepConf in an arm: those of a sweep come before those asked for."""
+        asked = {"split": self.split, "guard": self.guard, "as_published": self.as_published}
+        return _SSC | asked | dict(arm.changes or {})
+
+    def params(self, stage: Stage) -> SamplingParams:
+        """Return how the trajectories of a stage are sampled."""
+        from distrivote.engines.base import SamplingParams
+
+        settings = self.settings
+        return SamplingParams(
+            temperature=settings.temperature if stage.temperature is None else stage.temperature,
+            top_p=settings.top_p,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            thinking=settings.thinking,
+        )
+
+    def controller(self, arm: Arm) -> SelfStepConf | None:
+        return controller_of(arm.ssc, **self.ssc(arm))
+
+    def check(self, stage: Stage) -> None:
+        """Raise InputError before anything is fetched or sampled for settings that no stage can have."""
+        self.params(stage)
+        for arm in stage.arms:
+            self.controller(arm)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run of the grid."""
+
+    stage: Stage
+    arm: Arm
+    benchmark: str
+    """As it was asked for: a name, NAME=FILE or a file."""
+
+    run: str
+    """The path of its folder."""
+
+    n_questions: int
+    """Of the run, in all shards."""
+
+    n_here: int
+    """Of this shard."""
+
+    budget: int
+    limit: int | None
+    """The number of questions where these are not all."""
+
+    @property
+    def n_trajectories(self) -> int:
+        """Of this shard."""
+        return self.n_here * self.budget
+
+
+def short_name(benchmark: str) -> str:
+    """Return what a benchmark is called in the name of a run.
+
+    >>> short_name("aime2025=copies/aime_2025.jsonl"), short_name("mine/q.jsonl"), short_name("arithmetic")
+    ('aime2025', 'q', 'arithmetic')
+    """
+    from distrivote.benchmarks import BENCHMARKS
+
+    before, equals, _ = benchmark.partition("=")
+    if equals and before in BENCHMARKS:
+        return before
+    return os.path.splitext(os.path.basename(benchmark))[0]
+
+
+def steps_of(grid: Grid, stage: Stage, benchmarks: Mapping[str, int]) -> list[Step]:
+    """Return the runs of a stage on benchmarks, each with its number of questions."""
+    from distrivote.evaluation.grid import scaled
+
+    steps = []
+    for benchmark, n_all in benchmarks.items():
+        share = scaled(n_all, stage.budget, grid.scale)
+        for arm in stage.arms:
+            path = os.path.join(grid.folder, stage.name, f"{short_name(benchmark)}-{arm.name}")
+            steps.append(
+                Step(
+                    *(stage, arm, benchmark, path, share.n_questions),
+                    n_here=len(range(share.n_questions)[grid.shard.number - 1 :: grid.shard.n]),
+                    budget=share.budget,
+                    limit=share.n_questions if share.n_questions < n_all else None,
+                )
+            )
+    return steps
+
+
+def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
+    """Yield what a reader of the numbers should know of the settings."""
+    from distrivote.evaluation.evaluate import BUDGET
+
+    settings = grid.settings
+    if settings.name is None:
+        yield (
+            f"the paper does not have {grid.model}: it gets the paper's defaults (temperature"
+            f" {settings.temperature:g}, top-p {settings.top_p:g}), {grid.max_tokens:,} tokens per trajectory"
+            " at most, and no published numbers beside its own"
+        )
+    elif grid.max_tokens != settings.max_tokens:
+        yield (
+            f"trajectories have {grid.max_tokens:,} tokens at most and in the paper {settings.max_tokens:,}:"
+            " its numbers do not compare where some are cut"
+        )
+    if grid.scale < 1:
+        for steps in plan:
+            first, whole = steps[0], steps[0].stage.budget
+            fewer = "" if all(step.limit is None for step in steps) else ", and of fewer questions"
+            yield (
+                f"{first.stage.name} at a scale of {grid.scale:g}: {first.budget} trajectories per question"
+                f" where the paper has {whole}{fewer}"
+            )
+            if settings.name is not None and first.budget < min(BUDGET, whole):
+                yield (
+                    f"{first.stage.name}: votes are over {first.budget} trajectories at most and in the paper"
+                    f" over {min(BUDGET, whole)}: its numbers do not compare"
+                )
+
+
+def sampling_of(grid: Grid, step: Step, benchmark: Benchmark) -> Sampling:
+    """Return the settings of a step on a benchmark that was loaded whole."""
+    from distrivote.generate_run import Sampling
+
+    chosen = benchmark if step.limit is None else benchmark.spread(step.limit)
+    if grid.settings.system is not None:
+        chosen = chosen.told(grid.settings.system)
+    if _is_plain(grid, step):
+        chosen = chosen.put_with("plain")
+    params, controller = grid.params(step.stage), grid.controller(step.arm)
+    return Sampling(chosen, params, controller, step.budget, step.limit, shard=grid.shard)
+
+
+def _is_plain(grid: Grid, step: Step) -> bool:
+    """Whether the authors put these questions to this model without an instruction."""
+    return grid.settings.plain and short_name(step.benchmark) not in _CHOICE
+
+
+def generate_command(grid: Grid, step: Step) -> list[str]:
+    """Return the `distrivote generate` that a step is equal to, as words that a shell takes."""
+    thinking, temperature = grid.settings.thinking, grid.params(step.stage).temperature
+    words = ["generate", step.benchmark, "-o", step.run, "--model", grid.model, *grid.engine_words]
+    words += ["--budget", str(step.budget), "--max-tokens", str(grid.max_tokens)]
+    if temperature != 0.6:
+        words += ["--temperature", f"{temperature:g}"]
+    if thinking is not None:
+        words.append("--thinking" if thinking else "--no-thinking")
+    if step.limit is not None:
+        words += ["--limit", str(step.limit), "--spread"]
+    if grid.shard.n > 1:
+        words += ["--shard", str(grid.shard)]
+    if grid.seed:
+        words += ["--seed", str(grid.seed)]
+    if not step.arm.ssc:
+        words.append("--no-ssc")
+    else:
+        for name, value in grid.ssc(step.arm).items():
+            if value != _SSC[name]:
+                flag = f"--{name.replace('_', '-')}"
+                words += [flag] if value is True else [flag, str(value)]
+    if _is_plain(grid, step):
+        words += ["--template", "plain"]
+    if grid.settings.system is not None:
+        words += ["--system", grid.settings.system]
+    words += [] if grid.texts else ["--no-texts"]
+    words += ["--top-logprobs"] if step.stage.top_logprobs else []
+    return ["distrivote", *quoted_without_key(words)]
+
+
+def evaluate_command(grid: Grid, steps: Sequence[Step]) -> list[str]:
+    """Return the `distrivote evaluate` that the end of a stage is equal to, as words that a shell takes."""
+    stage = steps[0].stage
+    folder = os.path.dirname(steps[0].run)
+    runs = [step.run for step in steps] if _has_others(folder, steps) else [folder]
+    experiments = [word for name in stage.experiments for word in ("-e", name)]
+    beside = [] if grid.settings.name is None else ["--against-paper"]
+    words = ["evaluate", *runs, *experiments, *beside, "-o", report_file(steps)]
+    return ["distrivote", *quoted_without_key(words)]
+
+
+def report_file(steps: Sequence[Step]) -> str:
+    return f"{os.path.dirname(steps[0].run)}.html"
+
+
+def _has_others(folder: str, steps: Sequence[Step]) -> bool:
+    """Whether a folder holds other things than the runs of a stage."""
+    own = {os.path.basename(step.run) for step in steps}
+    return os.path.isdir(folder) and any(name not in own for name in os.listdir(folder))
