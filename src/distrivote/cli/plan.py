@@ -1,9 +1,9 @@
-"""`distrivote plan`: what does each budget buy, for a model of which little is known?"""
+"""`distrivote plan`: what does each budget buy, for a model of which little is known or that was sampled?"""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -19,13 +19,32 @@ if TYPE_CHECKING:
 
 
 def plan(
-    pass1: Annotated[float, typer.Option(metavar="X", help="The share of right trajectories, 0 to 1.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="A run or a file of answers whose truths are known: what is not given is measured there.",
+            show_default=False,
+        ),
+    ] = None,
+    pass1: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="The share of right trajectories, 0 to 1.", show_default=False),
+    ] = None,
     auroc: Annotated[
-        float,
-        typer.Option(metavar="X", help="How well confidence tells right from wrong: 0.5 is not at all."),
-    ],
-    price: Annotated[float, typer.Option(metavar="X", help="Of a million generated tokens.")],
-    tokens: Annotated[float, typer.Option(metavar="N", help="Mean length of a trajectory.")],
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="How well confidence tells right from wrong: 0.5 is not at all.",
+            show_default=False,
+        ),
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option(metavar="X", help="Of a million generated tokens.", show_default=False)
+    ] = None,
+    tokens: Annotated[
+        float | None, typer.Option(metavar="N", help="Mean length of a trajectory.", show_default=False)
+    ] = None,
     budgets: Annotated[
         str, typer.Option(metavar="N,N,...", help="Trajectories per question.")
     ] = "1,8,16,32,64,128,256",
@@ -33,31 +52,99 @@ def plan(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Say what each budget buys: simulated accuracy and cost per question."""
+    """Say what each budget buys: simulated accuracy and cost per question.
+
+    Give what you know of the model, or a RUN to measure it in. Without --price the cost is in tokens.
+    """
     import numpy as np
 
     from distrivote.evaluation.planning import plan as make_plan
 
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number from 0 up")
+    given = _Known(pass1, auroc, tokens)
+    notes: list[str] = []
+    known = _known(given) if run is None else _measured(run, given, notes)
     result = make_plan(
-        pass1,
-        auroc,
+        known.pass1,
+        known.auroc,
         np.random.default_rng(seed),
-        price_per_million=price,
-        n_tokens=tokens,
+        price_per_million=0.0 if price is None else price,
+        n_tokens=known.tokens,
         budgets=_numbers(budgets),
         n_questions=questions,
     )
     if as_json:
         import json
 
-        given = {"pass1": pass1, "auroc": auroc, "price": price, "tokens": tokens, "seed": seed}
-        said = {"simulated": True, **given, "n_questions": questions, "budgets": result.tables[0].rows}
-        print(json.dumps(said | {"notes": result.notes}, ensure_ascii=False, indent=2))
+        used = {"run": run, **known._asdict(), "price": price, "seed": seed}
+        said = {"simulated": True, **used, "n_questions": questions, "budgets": result.tables[0].rows}
+        print(json.dumps(said | {"notes": [*notes, *result.notes]}, ensure_ascii=False, indent=2))
         return
-    _print_table(result)
-    note(*result.notes)
+    _print_table(result, priced=price is not None)
+    note(*notes, *result.notes)
+
+
+class _Known(NamedTuple):
+    """What is known of a model; None: not yet."""
+
+    pass1: float | None
+    auroc: float | None
+    tokens: float | None
+
+
+class _All(NamedTuple):
+    """The same, all of it."""
+
+    pass1: float
+    auroc: float
+    tokens: float
+
+
+def _known(given: _Known) -> _All:
+    lacking = [f"--{name}" for name, value in given._asdict().items() if value is None]
+    if lacking:
+        raise InputError(
+            f"a plan needs {', '.join(lacking)}: give what you know of the model, or name a run or a file to"
+            " measure it in (distrivote plan RUN)"
+        )
+    return _All(*(float(value) for value in given if value is not None))
+
+
+def _measured(run: str, given: _Known, notes: list[str]) -> _All:
+    """Return what is given, and measure the rest in a run or a file."""
+    import math
+
+    from distrivote.evaluation.loading import load_pool_sets
+    from distrivote.evaluation.planning import measured
+    from distrivote.nouns import count
+
+    loaded = load_pool_sets([run])
+    found = measured([pool for each in loaded.pool_sets for pool in each.pools])
+    told = {
+        f"pass@1 {found.pass1:.1%}": found.pass1,
+        f"AUROC {found.auroc:.2f}": found.auroc,
+        f"{found.n_tokens:,.0f} tokens per trajectory": found.n_tokens,
+    }
+    words = ", ".join(said for said, value in told.items() if not math.isnan(value))
+    trajectories, questions = count(found.n_trajectories, "trajectory"), count(found.n_questions, "question")
+    notes += [*loaded.notes, f"Measured in {run}, {trajectories} of {questions}: {words}"]
+    values = {"pass1": found.pass1, "auroc": found.auroc, "tokens": found.n_tokens}
+    chosen = {name: values[name] if value is None else value for name, value in given._asdict().items()}
+    unknown = [name for name, value in chosen.items() if math.isnan(value)]
+    if unknown:
+        raise InputError(
+            f"{run} does not tell {' and '.join(_WHY_UNKNOWN[name] for name in unknown)}: give"
+            f" {' and '.join(f'--{name}' for name in unknown)}"
+        )
+    return _All(**chosen)
+
+
+_WHY_UNKNOWN = {
+    "pass1": "pass@1",
+    "auroc": "the AUROC (it has no confidences, or all answers are right, or all wrong)",
+    "tokens": "the length of a trajectory",
+}
 
 
 def _numbers(text: str) -> list[int]:
@@ -67,7 +154,7 @@ def _numbers(text: str) -> list[int]:
         raise InputError(f"budgets are {text!r}: write whole numbers with commas, as in 8,32,128") from None
 
 
-def _print_table(result: Result) -> None:
+def _print_table(result: Result, priced: bool) -> None:
     from rich.text import Text
 
     from distrivote.report.columns import Column, lines_of
@@ -75,7 +162,9 @@ def _print_table(result: Result) -> None:
     rows = result.tables[0].rows
     columns = [
         Column("budget", [Text(f"{row['budget']:,}") for row in rows], right=True, must=True),
-        Column("cost", [Text(_money(row["cost"])) for row in rows], right=True),
+        Column("cost", [Text(_money(row["cost"])) for row in rows], right=True)
+        if priced
+        else Column("tokens", [Text(f"{row['n_tokens']:,.0f}") for row in rows], right=True),
         Column("majority, %", [_accuracy(row, "sc") for row in rows], right=True),
         Column("DistriVoting, %", [_accuracy(row, "dis-gmm") for row in rows], right=True, must=True),
         Column("gain, points", [_gain(row) for row in rows], right=True),

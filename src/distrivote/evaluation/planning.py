@@ -2,7 +2,8 @@
 
 From pass@1 and AUROC alone a whole simulation is guessed: what they leave open (how many questions are hard,
 confidently wrong, without an answer) is set to what is typical of the presets. So the curve shows what such
-a model may do, not what a certain model will do.
+a model may do, not what a certain model will do. Both, and the length of a trajectory, can be measured in
+what was sampled already.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from distrivote.errors import InputError
-from distrivote.evaluation.pools import Flags
+from distrivote.evaluation import metrics
+from distrivote.evaluation.pools import Flags, Pool
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Result, Row, Table
 from distrivote.evaluation.simulate import Drawn, Simulation, draw, with_auroc, with_pass1
 from distrivote.voting.methods import parse_method
@@ -65,6 +68,45 @@ def typical(pass1: float, auroc: float) -> Simulation:
         except InputError:
             continue
     return with_auroc(shape, auroc, DROP)
+
+
+class Measured(NamedTuple):
+    """What trajectories with known truth tell of a model; NaN for what they do not."""
+
+    pass1: float
+    """The mean over questions of the share of right trajectories."""
+
+    auroc: float
+    """Over all trajectories together that have an answer and a confidence."""
+
+    n_tokens: float
+    """The mean over the trajectories whose length is known."""
+
+    n_trajectories: int
+    n_questions: int
+
+
+def measured(pools: Sequence[Pool]) -> Measured:
+    """Return what a plan needs to know of a model, from its trajectories on some questions, at least one.
+
+    >>> pool = Pool("q", np.array([0, 0, 1, -1]), np.array([True, True, False, False]),
+    ...             np.array([9.0, 5.0, 7.0, np.nan]), n_tokens=np.array([100, 200, 300, 400]))
+    >>> measured([pool])
+    Measured(pass1=0.5, auroc=0.5, n_tokens=250.0, n_trajectories=4, n_questions=1)
+    """
+    confidence = np.concatenate([pool.confidence for pool in pools])
+    correct = np.concatenate([pool.correct for pool in pools])
+    answered = np.concatenate([pool.classes for pool in pools]) >= 0
+    known = answered & np.isfinite(confidence)
+    told = [pool.n_tokens[pool.n_tokens > 0] for pool in pools if pool.n_tokens is not None]
+    lengths = np.concatenate([np.empty(0, dtype=np.int64), *told])
+    return Measured(
+        float(np.mean([pool.correct.mean() for pool in pools])),
+        float(metrics.auroc(confidence[None], correct[None], known[None])[0]),
+        float(lengths.mean()) if len(lengths) else math.nan,
+        len(correct),
+        len(pools),
+    )
 
 
 def plan(
