@@ -254,7 +254,8 @@ def _solve(
     tally = solution.tally
     if tally.n_unmeasured and not sys.stdout.isatty():
         # On a terminal the notes of the vote are shown with it.
-        notes.append(unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method))
+        said = unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method)
+        notes.append(f"{said[0].lower()}{said[1:].rstrip('.')}")
     note(*notes)
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
