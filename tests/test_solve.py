@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Generator
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from distrivote import (
     Equality,
     Problem,
     SelfStepConf,
+    Solution,
     Trajectory,
     asample,
     asolve,
@@ -21,6 +23,7 @@ from distrivote import (
     solution_of,
     solve,
 )
+from distrivote.confidence import measure_named
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import EngineError, InputError, UnknownNameError
 from distrivote.selfstepconf import replay
@@ -87,6 +90,24 @@ def test_replies_without_any_log_probabilities_are_counted() -> None:
     assert (tally.answer, tally.method, tally.fallback, tally.n_unmeasured) == ("35", "dis-gmm", True, 3)
     assert "No answer has a confidence, so majority voting decides, not dis-gmm." in tally.notes
     assert "(majority voting, not dis-gmm)" in tally.explain()
+
+
+@pytest.mark.parametrize("way", ["solve", "asolve"])
+def test_the_measure_and_the_extractor_can_be_named(way: str) -> None:
+    def solved(**how: Any) -> Solution:
+        if way == "asolve":
+            return asyncio.run(asolve(ENGINE, "How many?", "bon", 20, **how))
+        return solve(ENGINE, "How many?", "bon", 20, **how)
+
+    assert solved().ballot.confidences[0] == 10.0
+    assert solved(measure="mean").ballot.confidences[0] == 7.5
+    assert solved(measure=measure_named("logprob")).ballot.confidences[0] == pytest.approx(np.exp(-0.5))
+    assert solved(measure="length").ballot.confidences[0] == 500.0
+    assert solved(extract=lambda text: text[:3]).answer == "Let"
+    found = solved(extract="number", stop_when="beta:0.9")
+    assert found.ballot.labels == ("12",)
+    with pytest.raises(UnknownNameError, match="did you mean length"):
+        solved(measure="lenght")
 
 
 def test_another_spelling_of_a_method_is_that_method() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,36 @@ from engines.scripted_server import ScriptedServer, Token, ToyServer
 
 def says(_: str) -> Sequence[Token]:
     return [Token("It is ", 3.0), Token("\\boxed{12}", 2.0)]
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
+    with ScriptedServer(ToyServer(says, models=("toy",))) as running, pytest.raises(SystemExit) as left:
+        main(["ask", "How many?", "--budget", "2", "--base-url", running.url, "--no-ssc", *arguments])
+    out, err = capsys.readouterr()
+    return int(left.value.code or 0), json.loads(out) if out else {}, err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("answer-step", 2.5), ("confidence_mean", 2.5), ("length", 500.0), ("n_tokens", 500.0)],
+)
+def test_a_signal_is_the_measure_that_is_voted_with(
+    name: str, expected: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, document, _ = asked(capsys, "--signal", name, "--json")
+    assert (code, document["answer"]) == (0, "12")
+    assert [each["confidence"] for each in document["trajectories"]] == pytest.approx([expected] * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("auto", "--signal auto weighs the signals of many questions"), ("men", "mean")]
+)
+def test_a_signal_that_one_question_does_not_have_is_refused(
+    name: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = asked(capsys, "--signal", name, "--json")
+    assert code == 2
+    assert words in err
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ def test_the_loopback_needs_none(host: str) -> None:
     [
         (("--host", "0.0.0.0"), "everyone who can reach this machine"),
         (("--method", "dis-gnn"), "did you mean dis-gmm"),
+        (("--signal", "auto"), "--signal auto weighs the signals of many questions"),
+        (("--signal", "entropi"), "did you mean entropy"),
         (("--max-budget", "0"), "max_budget is 0"),
         (("--budget", "300"), "raise --max-budget"),
         (("--max-concurrency", "0"), "max_concurrency is 0"),

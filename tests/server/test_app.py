@@ -355,6 +355,15 @@ def test_trajectories_without_confidences_are_counted_with_a_note() -> None:
         assert "No answer has a confidence, so majority voting decides, not dis-gmm." in vote["notes"]
 
 
+def test_the_server_votes_with_the_measure_that_it_was_given() -> None:
+    with serving(ReplayEngine(POOL), Settings(budget=20, measure="length")) as url:
+        asked = chat(model="replay", distrivote={"return_trajectories": True, "method": "bon"})
+        vote = post(url, asked).json()["distrivote"]
+        assert {each["confidence"] for each in vote["trajectories"]} == {500.0}
+        page = httpx.post(f"{url}/api/ask", json={"question": "How many?", "method": "bon"}).text
+        assert '"confidence": 500.0' in page or '"confidence":500.0' in page
+
+
 def test_metrics_count_votes_and_tokens() -> None:
     with serving(ReplayEngine(POOL)) as url:
         assert post(url, chat(model="replay")).status_code == 200

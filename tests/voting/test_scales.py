@@ -136,7 +136,7 @@ def test_log_probabilities_are_recognised_by_auto_and_it_is_said() -> None:
     tally = distrivote.vote(ANSWERS, LOGPROBS, "auto")
     usual = distrivote.vote(ANSWERS, probabilities, "auto")
     assert tally.notes[0] == (
-        "No confidence is above 0, so they are taken for log-probabilities: exp of them counts."
+        "no confidence is above 0, so they are taken for log-probabilities: exp of them counts"
     )
     assert (tally.answer, tally.scores, tally.probabilities) == (
         usual.answer,

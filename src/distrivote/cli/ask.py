@@ -264,7 +264,8 @@ def _solve(
         # On a terminal the notes of the vote are shown with it.
         note(*pooled.remarks().notes)
         if tally.n_unmeasured:
-            note(unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method))
+            said = unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method)
+            note(f"{said[0].lower()}{said[1:].rstrip('.')}")
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
 

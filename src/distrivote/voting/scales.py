@@ -43,10 +43,10 @@ class Scale(StrEnum):
 
 NOTES = {
     Scale.POSITIVE: "",
-    Scale.LOGPROB: "No confidence is above 0, so they are taken for log-probabilities: exp of them counts.",
+    Scale.LOGPROB: "no confidence is above 0, so they are taken for log-probabilities: exp of them counts",
     Scale.STANDARD: (
-        "Confidences are neither all positive nor log-probabilities per token, so each is taken in standard"
-        " deviations of its question."
+        "confidences are neither all positive nor log-probabilities per token, so each is taken in standard"
+        " deviations of its question"
     ),
 }
 """What is said of a vote with such confidences."""
