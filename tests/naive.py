@@ -1,8 +1,8 @@
 """Slow, obvious twins of everything in `distrivote.voting`, written from the text of the method.
 
 Plain loops over one pool at a time, exact fractions wherever a sum decides. Nothing here knows how
-the fast code works, and nothing here is fast. NumPy appears for its quantile only, scikit-learn
-for its mean-shift only.
+the fast code works, and nothing here is fast. NumPy appears for its quantile and where the order of
+a sum is its own.
 
 A pool is two lists in the order of the trajectories: an answer (None for none) and a confidence. A
 split returns one bool per trajectory, True for positive. A vote takes answers and confidences (which
@@ -203,19 +203,40 @@ def kmeans(confidences: Sequence[float]) -> list[bool]:
     return [c >= smallest_positive for c in confidences]
 
 
-def meanshift(confidences: Sequence[float]) -> list[bool]:
-    if min(confidences) == max(confidences):
-        return [True] * len(confidences)
-    from sklearn.cluster import MeanShift, estimate_bandwidth
+def bandwidth(confidences: Sequence[float]) -> float:
+    """Return the mean distance to the (0.3 n)-th nearest, itself included, added up 500 at a time."""
+    nearest = max(int(len(confidences) * 0.3), 1)
+    distances = [sorted(abs(c - other) for other in confidences)[nearest - 1] for c in sorted(confidences)]
+    parts = [float(np.sum(distances[i : i + 500])) for i in range(0, len(distances), 500)]
+    return sum(parts) / len(confidences)
 
-    points = np.array(confidences, dtype=np.float64).reshape(-1, 1)
-    bandwidth = estimate_bandwidth(points)
-    if bandwidth == 0:
+
+def shifted_centres(confidences: Sequence[float], radius: float) -> list[float]:
+    """Return the centres of the mean-shift clusters, that of most values first."""
+    values = sorted(confidences)
+    found: dict[float, int] = {}
+    for centre in values:
+        for _ in range(301):
+            inside = [value for value in values if abs(value - centre) <= radius]
+            previous, centre = centre, math.fsum(inside) / len(inside)
+            if abs(centre - previous) <= 1e-3 * radius:
+                break
+        found[centre] = len(inside)
+    chosen: list[float] = []
+    for centre in sorted(found, key=lambda c: (found[c], c), reverse=True):
+        if all(abs(centre - other) > radius for other in chosen):
+            chosen.append(centre)
+    return chosen
+
+
+def meanshift(confidences: Sequence[float]) -> list[bool]:
+    radius = bandwidth(confidences)
+    if radius == 0:
         return [True] * len(confidences)
-    fitted = MeanShift(bandwidth=bandwidth).fit(points)
-    centres = [float(centre) for centre in fitted.cluster_centers_[:, 0]]
+    centres = shifted_centres(confidences, radius)
     midpoint = (min(centres) + max(centres)) / 2
-    return unless_one_sided([centres[label] > midpoint for label in fitted.labels_])
+    nearest = [min(centres, key=lambda centre: abs(value - centre)) for value in confidences]
+    return unless_one_sided([centre > midpoint for centre in nearest])
 
 
 class Standardised(NamedTuple):

@@ -53,7 +53,7 @@ class KMeansFilter:
 
 @dataclass(frozen=True, slots=True)
 class MeanShiftFilter:
-    """scikit-learn's mean-shift with its estimated bandwidth."""
+    """Mean-shift with scikit-learn's bandwidth: the clusters above the midpoint of the outermost two."""
 
     name: ClassVar[str] = "meanshift"
 
