@@ -17,6 +17,7 @@ from distrivote.voting.kernels import gmm
 from distrivote.voting.kernels.kmeans import two_means_splits
 from distrivote.voting.kernels.meanshift import mean_shift_splits
 from distrivote.voting.kernels.pools import FloatArray, IntArray
+from distrivote.voting.kernels.released import cut_on_both_sides, released_splits, whole_rows
 from distrivote.voting.kernels.splits import Splits, cut_at, no_splits, splittable
 
 
@@ -25,6 +26,11 @@ class Filter(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of trajectories matters: then `split` gets confidences in theirs, not sorted."""
+        ...
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         """Cut rows of ascending confidences, valid in their first `sizes` columns."""
@@ -36,6 +42,7 @@ class GmmFilter:
     """Two Gaussians by EM; the side of the higher mean is positive. The paper's."""
 
     name: ClassVar[str] = "gmm"
+    ordered: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return gmm.fit(ranked, sizes)
@@ -46,6 +53,7 @@ class KMeansFilter:
     """The exact optimal two-means split."""
 
     name: ClassVar[str] = "kmeans"
+    ordered: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return two_means_splits(ranked, sizes)
@@ -56,6 +64,7 @@ class MeanShiftFilter:
     """Mean-shift with scikit-learn's bandwidth: the clusters above the midpoint of the outermost two."""
 
     name: ClassVar[str] = "meanshift"
+    ordered: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return mean_shift_splits(ranked, sizes)
@@ -66,17 +75,14 @@ class TopFilter:
     """The most confident share of the pool: everything at or above the quantile 1 - fraction."""
 
     fraction: float = 0.5
+    ordered: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.fraction <= 1:
-            raise InputError(
-                f"top fraction {self.fraction:g} is out of range: give the share to keep, above 0 and up to 1"
-            )
+        _check_fraction(self.fraction)
 
     @property
     def name(self) -> str:
-        percent = 100 * self.fraction
-        return f"top{percent:.0f}" if percent == round(percent) else "top"
+        return _top_name(self.fraction)
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         splits = no_splits(ranked)
@@ -88,6 +94,55 @@ class TopFilter:
             quantiles = _linear_quantiles(ranked, sizes, rest)
             cut_at(splits, rows, ranked, np.count_nonzero(ranked < quantiles[:, None], axis=1))
         return splits
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedGmmFilter:
+    """The split of the authors' released script: scikit-learn's fit with a seed, and its cut."""
+
+    name: ClassVar[str] = "gmm"
+    ordered: ClassVar[bool] = True
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        return released_splits(ranked, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTopFilter:
+    """The most confident share as in the released script: what lies on the quantile is on both sides."""
+
+    fraction: float = 0.5
+    ordered: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_fraction(self.fraction)
+
+    @property
+    def name(self) -> str:
+        return _top_name(self.fraction)
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        splits = whole_rows(ranked, sizes)
+        rows = np.flatnonzero(sizes >= 1)
+        if rows.size:
+            ranked, sizes = ranked[rows], sizes[rows]
+            rest = (1 - self.fraction) * 100 / 100  # as the script has it, rounding and all
+            inside = np.arange(ranked.shape[1]) < sizes[:, None]
+            quantiles = _linear_quantiles(ranked, sizes, rest)
+            cut_on_both_sides(splits, rows, ranked, inside, quantiles)
+        return splits
+
+
+def _check_fraction(fraction: float) -> None:
+    if not 0 < fraction <= 1:
+        raise InputError(
+            f"top fraction {fraction:g} is out of range: give the share to keep, above 0 and up to 1"
+        )
+
+
+def _top_name(fraction: float) -> str:
+    percent = 100 * fraction
+    return f"top{percent:.0f}" if percent == round(percent) else "top"
 
 
 def _linear_quantiles(ranked: FloatArray, sizes: IntArray, q: float) -> FloatArray:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray
-from distrivote.voting.kernels.splits import Splits, cut_at, no_splits, splittable
+from distrivote.voting.kernels.splits import Splits, cut_at, no_splits, splittable, sums_in_parts
 
 QUANTILE = 0.3
 STILL = 1e-3
@@ -28,6 +28,8 @@ STILL = 1e-3
 
 MAX_MOVES = 300
 _ADDED_AT_ONCE = 500
+"""As scikit-learn adds up distances."""
+
 _LEADING_BITS = 26
 
 
@@ -67,13 +69,7 @@ def bandwidths(ranked: FloatArray, sizes: IntArray) -> FloatArray:
     begin = _bisected(first, last, lambda places: up(places) < down(places))
     before = np.maximum(begin - 1, first)
     distances = np.minimum(np.maximum(up(begin), down(begin)), np.maximum(up(before), down(before)))
-    sums = np.zeros(n)
-    for size in np.unique(sizes).tolist():
-        which = sizes == size
-        for start in range(0, size, _ADDED_AT_ONCE):  # in scikit-learn's order, to the last bit
-            part = distances[which, start : min(start + _ADDED_AT_ONCE, size)]
-            sums[which] += np.ascontiguousarray(part).sum(axis=1)
-    means: FloatArray = sums / sizes
+    means: FloatArray = sums_in_parts(distances, sizes, _ADDED_AT_ONCE) / sizes
     return means
 
 
