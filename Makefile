@@ -77,7 +77,7 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv
 	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --extra report --extra server --upgrade $(LOCK) -o requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra meanshift --extra report --extra server --upgrade $(LOCK) \
+	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra report --extra server --upgrade $(LOCK) \
 		-c requirements/run.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/eval.in --extra embedded --upgrade $(LOCK) -o requirements/eval.txt
 	$(BIN)/uv pip compile requirements/docs.in --upgrade $(LOCK) -o requirements/docs.txt

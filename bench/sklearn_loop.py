@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.cluster import MeanShift, estimate_bandwidth
 from sklearn.mixture import GaussianMixture
 
 Votes = list[tuple[int, float]]
@@ -86,6 +87,16 @@ def split_top(votes: Votes) -> tuple[Votes, Votes]:
     return _sides(votes, values >= np.percentile(values, 50))
 
 
+def split_meanshift(votes: Votes) -> tuple[Votes, Votes]:
+    values = np.array([[weight] for _, weight in votes])
+    bandwidth = estimate_bandwidth(values)
+    if bandwidth == 0:
+        return votes, []
+    fitted = MeanShift(bandwidth=bandwidth).fit(values)
+    centres = fitted.cluster_centers_[:, 0]
+    return _sides(votes, centres[fitted.labels_] > (centres.min() + centres.max()) / 2)
+
+
 def _sides(votes: Votes, positive: np.ndarray) -> tuple[Votes, Votes]:
     kept = [vote for vote, good in zip(votes, positive, strict=True) if good]
     return kept or votes, [vote for vote, good in zip(votes, positive, strict=True) if not good]
@@ -113,6 +124,7 @@ METHODS: dict[str, Callable[[Votes], int]] = {
     "hier": hierarchical,
     "wsc-top50": lambda votes: weighted(split_top(votes)[0]),
     "wsc-gmm": lambda votes: weighted(split_gmm(votes)[0]),
+    "wsc-meanshift": lambda votes: weighted(split_meanshift(votes)[0]),
     "hier-top50": lambda votes: hierarchical(split_top(votes)[0]),
     "hier-gmm": lambda votes: hierarchical(split_gmm(votes)[0]),
     "wsc-top50-reject": lambda votes: reject_vote(votes, split_top, weighted),

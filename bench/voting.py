@@ -1,6 +1,6 @@
 """How fast is a vote? Every competitor in the same run, as ratios; prints JSON.
 
-    python bench/voting.py [--section pools|grid|growth|table|start] [--rows 10000000]
+    python bench/voting.py [--section pools|meanshift|grid|growth|table|start] [--rows 10000000]
 
 Times are the best of a few repeats that alternate between the competitors, on one thread (`make bench`
 sets OMP_NUM_THREADS=1) but for the table, which everybody may read with all cores.
@@ -92,6 +92,28 @@ def pools_section() -> dict[str, Any]:
         "same_winner_as_the_sklearn_loop": float(agreement),
         "same_winner_as_scorio": {name: float(np.mean(theirs[name] == winners[name])) for name in names},
         "expected_at_least": {"sklearn dis-gmm": 100},
+    }
+
+
+def meanshift_section() -> dict[str, Any]:
+    """One thread, pools of 128: the mean-shift split against scikit-learn's, timed on a few pools."""
+    import sklearn_loop
+
+    classes, confidences = make_pools(2048, 128)
+    few = 8
+    calls = {
+        "distrivote": lambda: distrivote.vote_batch(classes, confidences, ["wsc-meanshift"]),
+        "sklearn": lambda: sklearn_loop.run("wsc-meanshift", classes[:few], confidences[:few]),
+    }
+    times = best_times(3, calls)
+    ours, theirs = times["distrivote"] / len(classes), times["sklearn"] / few
+    same = sklearn_loop.run("wsc-meanshift", classes[:few], confidences[:few])
+    winners = distrivote.vote_batch(classes[:few], confidences[:few], ["wsc-meanshift"])["wsc-meanshift"]
+    return {
+        "milliseconds_per_pool": {"distrivote": round(ours * 1e3, 3), "sklearn": round(theirs * 1e3, 1)},
+        "times_faster": round(theirs / ours),
+        "same_winner": float(np.mean(same == winners)),
+        "expected_at_least": {"times_faster": 500},
     }
 
 
@@ -248,6 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     sections = {
         "pools": pools_section,
+        "meanshift": meanshift_section,
         "grid": grid_section,
         "growth": growth_section,
         "start": start_section,

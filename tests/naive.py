@@ -1,8 +1,8 @@
 """Slow, obvious twins of everything in `distrivote.voting`, written from the text of the method.
 
 Plain loops over one pool at a time, exact fractions wherever a sum decides. Nothing here knows how
-the fast code works, and nothing here is fast. NumPy appears for its quantile only, scikit-learn
-for its mean-shift only.
+the fast code works, and nothing here is fast. NumPy appears for its quantile and where the order of
+a sum is its own, scikit-learn for the fit of the released script.
 
 A pool is two lists in the order of the trajectories: an answer (None for none) and a confidence. A
 split returns one bool per trajectory, True for positive. A vote takes answers and confidences (which
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -21,6 +22,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.mixture import GaussianMixture
 
 from distrivote.voting.trust import SEPARATIONS, Trust
 
@@ -86,6 +88,18 @@ def borda(
     for r, index in enumerate(most_sure_first, start=1):
         points[index] = float(n - r + 1) ** p
     return weighted(answers, points)
+
+
+def root(
+    answers: Sequence[Answer], confidences: Sequence[float], p: float = 0.5
+) -> tuple[Answer, dict[Answer, Number]]:
+    own: dict[Answer, list[Fraction]] = {}
+    for answer, confidence in zip(answers, confidences, strict=True):
+        own.setdefault(answer, []).append(Fraction(confidence))
+    scores: dict[Answer, Number] = {
+        answer: Fraction(float(len(some)) ** p) * sum(some) / len(some) for answer, some in own.items()
+    }
+    return first_best(scores), scores
 
 
 def best_of_m_shares(
@@ -203,19 +217,40 @@ def kmeans(confidences: Sequence[float]) -> list[bool]:
     return [c >= smallest_positive for c in confidences]
 
 
-def meanshift(confidences: Sequence[float]) -> list[bool]:
-    if min(confidences) == max(confidences):
-        return [True] * len(confidences)
-    from sklearn.cluster import MeanShift, estimate_bandwidth
+def bandwidth(confidences: Sequence[float]) -> float:
+    """Return the mean distance to the (0.3 n)-th nearest, itself included, added up 500 at a time."""
+    nearest = max(int(len(confidences) * 0.3), 1)
+    distances = [sorted(abs(c - other) for other in confidences)[nearest - 1] for c in sorted(confidences)]
+    parts = [float(np.sum(distances[i : i + 500])) for i in range(0, len(distances), 500)]
+    return sum(parts) / len(confidences)
 
-    points = np.array(confidences, dtype=np.float64).reshape(-1, 1)
-    bandwidth = estimate_bandwidth(points)
-    if bandwidth == 0:
+
+def shifted_centres(confidences: Sequence[float], radius: float) -> list[float]:
+    """Return the centres of the mean-shift clusters, that of most values first."""
+    values = sorted(confidences)
+    found: dict[float, int] = {}
+    for centre in values:
+        for _ in range(301):
+            inside = [value for value in values if abs(value - centre) <= radius]
+            previous, centre = centre, math.fsum(inside) / len(inside)
+            if abs(centre - previous) <= 1e-3 * radius:
+                break
+        found[centre] = len(inside)
+    chosen: list[float] = []
+    for centre in sorted(found, key=lambda c: (found[c], c), reverse=True):
+        if all(abs(centre - other) > radius for other in chosen):
+            chosen.append(centre)
+    return chosen
+
+
+def meanshift(confidences: Sequence[float]) -> list[bool]:
+    radius = bandwidth(confidences)
+    if radius == 0:
         return [True] * len(confidences)
-    fitted = MeanShift(bandwidth=bandwidth).fit(points)
-    centres = [float(centre) for centre in fitted.cluster_centers_[:, 0]]
+    centres = shifted_centres(confidences, radius)
     midpoint = (min(centres) + max(centres)) / 2
-    return unless_one_sided([centres[label] > midpoint for label in fitted.labels_])
+    nearest = [min(centres, key=lambda centre: abs(value - centre)) for value in confidences]
+    return unless_one_sided([centre > midpoint for centre in nearest])
 
 
 class Standardised(NamedTuple):
@@ -329,6 +364,7 @@ METHODS = {
     "wsc": Method(no_split, False, weighted),
     "bon": Method(no_split, False, best_of_n),
     "borda": Method(no_split, False, borda),
+    "root": Method(no_split, False, root),
     "mob": Method(no_split, False, mob_adaptive),
     "mob-poly": Method(no_split, False, mob_poly),
     "hier": Method(no_split, False, hierarchical),
@@ -355,6 +391,9 @@ VARIANTS = {
     "mob:0.1": Method(no_split, False, partial(mob_adaptive, q=0.1)),
     "mob:q=0.5": Method(no_split, False, partial(mob_adaptive, q=0.5)),
     "borda:p=1": Method(no_split, False, partial(borda, p=1)),
+    "root:0.3": Method(no_split, False, partial(root, p=0.3)),
+    "root-gmm": Method(gmm, False, root),
+    "root-gmm-reject:p=1.5": Method(gmm, True, partial(root, p=1.5)),
 }
 """Names with parameters."""
 
@@ -445,3 +484,96 @@ def vote(answers: Sequence[Answer | None], confidences: Sequence[float] | None, 
             winner, scores, rejected, kept_answers = popular, counts, None, answers
     every = {answer: float(scores.get(answer, 0)) for answer in answers}
     return Result(winner, every, rejected, len(kept_answers))
+
+
+# The released script
+
+
+def released_gmm(confidences: Sequence[float]) -> float:
+    """Return the cut between scikit-learn's two labels, by which of them lies lower."""
+    if len(confidences) <= 1:
+        return 0.0
+    points = np.array(confidences, dtype=np.float64).reshape(-1, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        labels = GaussianMixture(2, random_state=0).fit(points).predict(points)
+    zero, one = ([c for c, b in zip(confidences, labels, strict=True) if b == label] for label in (0, 1))
+    if not zero or not one:
+        return min(confidences)
+    if max(zero) <= min(one):
+        return (max(zero) + min(one)) / 2
+    return (max(one) + min(zero)) / 2
+
+
+def released_top(confidences: Sequence[float], fraction: float = 0.5) -> float:
+    return float(np.percentile(confidences, (1 - fraction) * 100))
+
+
+def released_hierarchical(
+    answers: Sequence[Answer], confidences: Sequence[float], n_intervals: int = 10
+) -> tuple[Answer, dict[Answer, Number]]:
+    """Vote in intervals that drift: each begins with the first value below the one before."""
+    downwards = sorted(range(len(answers)), key=lambda i: (confidences[i], i), reverse=True)
+    step = (max(confidences) - min(confidences)) * (1 / n_intervals)
+    end = max(confidences) - step
+    intervals: list[list[int]] = [[]]
+    for i in downwards:
+        if confidences[i] >= end:
+            intervals[-1].append(i)
+        else:
+            intervals.append([i])
+            end -= step
+    elected, weights = [], []
+    for inside in intervals:
+        elected.append(majority([answers[i] for i in inside], [])[0])
+        weights.append(sum(Fraction(confidences[i]) for i in inside) / len(inside))
+    return weighted(elected, weights)
+
+
+class Released(NamedTuple):
+    cut: Callable[[Sequence[float]], float] | None
+    reject: bool
+    vote: Vote
+
+
+RELEASED = {
+    "hier:released": Released(None, False, released_hierarchical),
+    "hier:released,intervals=3": Released(None, False, partial(released_hierarchical, n_intervals=3)),
+    "wsc-top50:released": Released(released_top, False, weighted),
+    "wsc-gmm:released": Released(released_gmm, False, weighted),
+    "hier-top50:released": Released(released_top, False, released_hierarchical),
+    "hier-gmm:released": Released(released_gmm, False, released_hierarchical),
+    "wsc-top50-reject:released": Released(released_top, True, weighted),
+    "wsc-gmm-reject:released": Released(released_gmm, True, weighted),
+    "dis-top50:released": Released(released_top, True, released_hierarchical),
+    "dis-top70:released": Released(partial(released_top, fraction=0.7), True, released_hierarchical),
+    "dis-gmm:released": Released(released_gmm, True, released_hierarchical),
+    "dis-gmm:released,intervals=5": Released(
+        released_gmm, True, partial(released_hierarchical, n_intervals=5)
+    ),
+}
+
+
+def released_vote(answers: Sequence[Answer | None], confidences: Sequence[float], method_name: str) -> Result:
+    method = RELEASED[method_name]
+    answers, confidences = answered(answers, confidences)
+    if not answers:
+        return Result(None, {}, None, 0)
+    every, rejected = list(answers), None
+    if method.cut is None:
+        above = [True] * len(answers)
+    else:
+        cut = method.cut(confidences)
+        above, below = [c >= cut for c in confidences], [c <= cut for c in confidences]
+        preferred, _ = method.vote(select(answers, above), select(confidences, above))
+        if method.reject and any(below):
+            rejected = negated_answer(select(answers, below), select(confidences, below), method.vote)
+            if rejected == preferred:
+                rejected = None
+            else:
+                others = [answer != rejected for answer in answers]
+                answers, confidences = select(answers, others), select(confidences, others)
+                cut = method.cut(confidences)
+                above = [c >= cut for c in confidences]
+    winner, scores = method.vote(select(answers, above), select(confidences, above))
+    return Result(winner, {a: float(scores.get(a, 0)) for a in every}, rejected, sum(above))

@@ -23,9 +23,6 @@ LAW = settings(
 FEW = settings(LAW, max_examples=20)
 """For checks that are slow or that a wider one covers already."""
 
-RARE = settings(LAW, max_examples=10)
-"""For mean-shift, which takes scikit-learn some 50 ms a pool."""
-
 MANY = settings(LAW, max_examples=250)
 """For laws that draw the method along with the pool."""
 

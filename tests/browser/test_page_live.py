@@ -135,8 +135,6 @@ def test_a_question_is_asked_watched_and_read(page: Page, engine: Unhurried) -> 
 
 def test_every_method_and_rule_of_the_server_can_be_chosen(page: Page) -> None:
     for method in page.locator("#method option").all_inner_texts():
-        if "meanshift" in method:
-            continue  # It needs scikit-learn.
         page.select_option("#method", method)
         ask(page)
         assert page.locator(".votes tbody tr").count() > 0

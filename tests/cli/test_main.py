@@ -59,7 +59,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (InputError("what\nwhere \x1b[31m"), 2),
         (DistrivoteError("other"), 1),
-        (MissingPackageError("sklearn", "meanshift", "it"), 1),
+        (MissingPackageError("altair", "report", "it"), 1),
     ],
 )
 def test_our_errors_are_one_line_without_a_traceback(

@@ -10,10 +10,13 @@ import pytest
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation import scoring
 from distrivote.evaluation.evaluate import evaluate
-from distrivote.evaluation.experiments.registry import EXPERIMENTS
+from distrivote.evaluation.experiments.base import Setting
+from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 from distrivote.evaluation.experiments.separation import rank_accuracies
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.results import Report, Row, Table
+from distrivote.evaluation.scoring import score
+from distrivote.evaluation.studies import studies_of
 from evaluation.made_pools import few_surer_right, pool, pool_set, random_set, surest_wrong
 
 ALL = tuple(EXPERIMENTS)
@@ -173,6 +176,19 @@ def test_budgets_go_as_far_as_the_pool() -> None:
     report = evaluate([random_set(3, 40)], ["budget"], n_repeats=2)
     assert [row["x"] for row in report.results[0].charts[0].rows if row["series"] == "DIS-GMM"] == [8, 16, 32]
     assert any("64, 128, 256 are left out" in note for note in report.results[0].notes)
+
+
+def test_every_split_sees_all_questions_and_repeats() -> None:
+    found = tables(evaluate([random_set(60, 40)], ["clustering"], n_repeats=3))
+    assert [row["method"] for row in found["model-acc"].rows] == ["Top50", "K-Means", "MeanShift", "GMM"]
+    setting = Setting((random_set(60, 40),), studies_of((random_set(60, 40),))[0], 40, 3, 0)
+    (clustering,) = experiments_named(["clustering"])
+    scores = score(setting.sets, clustering.asks(setting), n_repeats=3, seed=0)
+    assert len(scores) == 8  # four splits, by what they keep and by the vote that follows
+    for samples in scores.values():
+        for sample in samples.values():
+            assert len(sample.names) == 60
+            assert len(sample.repeats) == 3
 
 
 def test_a_clock_is_looked_at_only_where_one_is_given() -> None:

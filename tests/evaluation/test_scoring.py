@@ -80,23 +80,6 @@ def test_workers_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts[-1] == pytest.approx(1.0)
 
 
-def test_fewer_repeats_are_the_first_ones() -> None:
-    made = random_set(4)
-    few = ask("wsc", n_repeats=3)
-    scores = score([made], [few, ask("wsc")], n_repeats=8, seed=0)
-    np.testing.assert_array_equal(scores[few]["correct"].repeats, scores[ask("wsc")]["correct"].repeats[:3])
-
-
-def test_fewer_questions_are_spread_evenly() -> None:
-    made = random_set(9)
-    some = ask("wsc", n_questions=3)
-    scores = score([made], [some, ask("wsc")], n_repeats=4, seed=0)
-    assert scores[some]["correct"].names == ("q0", "q3", "q6")
-    np.testing.assert_array_equal(
-        scores[some]["correct"].questions, scores[ask("wsc")]["correct"].questions[::3]
-    )
-
-
 def test_without_confidences_only_what_needs_none_is_measured() -> None:
     made = pool_set(pool("q", [0, 0, 1], [np.nan] * 3))
     scores = score([made], [ask("sc", 3), ask("wsc", 3)], n_repeats=2, seed=0)

@@ -69,6 +69,17 @@ def borda(answers: Sequence[str], confidences: Sequence[Fraction]) -> Won:
         return of_scores(added(answers, [Fraction(Decimal(rank).sqrt()) for rank in ranks(confidences)]))
 
 
+def root(answers: Sequence[str], confidences: Sequence[Fraction]) -> Won:
+    sums = added(answers, confidences)
+    with localcontext(prec=60):
+        return of_scores(
+            {
+                answer: total / Fraction(Decimal(answers.count(answer)).sqrt())
+                for answer, total in sums.items()
+            }
+        )
+
+
 def best_of(answers: Sequence[str], confidences: Sequence[Fraction], m: int) -> Scores:
     """Return how probably each answer is that of the surest of m drawn at random."""
     n = len(answers)
@@ -140,6 +151,7 @@ VOTES: dict[str, Callable[[Sequence[str], Sequence[Fraction]], Won]] = {
     "wsc": wsc,
     "bon": bon,
     "borda": borda,
+    "root": root,
     "mob": mob,
     "mob-poly": mob_poly,
     "hier": hier,

@@ -15,6 +15,7 @@ NAMES = [
     "wsc",
     "bon",
     "borda",
+    "root",
     "mob",
     "mob-poly",
     "hier",
@@ -33,7 +34,7 @@ NAMES = [
 ]
 
 
-def test_known_names_are_those_of_the_paper_and_auto():
+def test_known_names_are_those_of_the_paper_and_root_and_auto():
     assert sorted(METHODS) == sorted(NAMES)
 
 
@@ -57,6 +58,14 @@ def test_name_of_a_pipeline_is_the_name_that_it_was_made_from(name):
         "mob:q=0.1",
         "borda:p=1",
         "borda:2",
+        "root:0.3",
+        "root:p=0.3",
+        "root-gmm",
+        "root-gmm-reject",
+        "root-top:fraction=0.3,p=0.7",
+        "dis-gmm:released",
+        "hier:released,5",
+        "dis-top:released,0.3",
         "dis-top:0.3",
         "dis-top:fraction=0.3,intervals=5",
         "wsc-gmm-reject",
@@ -75,6 +84,10 @@ def test_name_of_a_pipeline_stands_for_that_pipeline(name):
         ("mob:0.1", "mob:q=0.1"),
         ("mob:q=0.75", "mob"),
         ("borda:p=0.5", "borda"),
+        ("root:p=0.5", "root"),
+        ("root:0.3", "root:p=0.3"),
+        ("hier-gmm-reject:released", "dis-gmm:released"),
+        ("dis-gmm:intervals=5,released", "dis-gmm:released,intervals=5"),
         ("wsc-top:0.5", "wsc-top50"),
         ("dis-top:0.5", "dis-top50"),
         ("hier:intervals=10", "hier"),
@@ -90,7 +103,9 @@ def test_two_ways_to_write_a_method_are_one_method(name, other):
     assert parse_method(name) == parse_method(other)
 
 
-@pytest.mark.parametrize(("name", "other"), [("mob:0.1", "mob"), ("wsc-top:0.1", "wsc-top50")])
+@pytest.mark.parametrize(
+    ("name", "other"), [("mob:0.1", "mob"), ("wsc-top:0.1", "wsc-top50"), ("dis-gmm:released", "dis-gmm")]
+)
 def test_methods_with_different_parameters_differ(name, other):
     assert parse_method(name) != parse_method(other)
     assert parse_method(name).name != parse_method(other).name
@@ -153,6 +168,10 @@ def test_incomplete_name_is_unknown(name):
         "borda:p=nan",
         "borda:p=inf",
         "borda:p=-1",
+        "root:p=nan",
+        "root:q=1",
+        "dis-gmm:released,released",
+        "dis-gmm:released=1",
         "mob:",
     ],
 )
@@ -168,6 +187,8 @@ def test_parameter_that_cannot_be_is_an_error(name):
         ("hier:10000", "hier:10001"),
         ("borda:0", "borda:-0.01"),
         ("borda:10", "borda:10.01"),
+        ("root:0", "root:-0.01"),
+        ("root:10", "root:10.01"),
         ("mob:0.01", "mob:0"),
         ("mob:0.99", "mob:1"),
         ("wsc-top:1", "wsc-top:1.01"),

@@ -16,7 +16,6 @@ from strategies import (
     FEW,
     LAW,
     MANY,
-    RARE,
     Pool,
     answered_pools,
     humped,
@@ -25,14 +24,13 @@ from strategies import (
     wide_pools,
 )
 
-SLOW = ["wsc-meanshift", "dis-meanshift"]
-FAST = [name for name in (*naive.METHODS, *naive.VARIANTS) if name not in SLOW]
+EVERY = [*naive.METHODS, *naive.VARIANTS]
 COMPOSED = [
-    name for name in FAST if naive.METHODS.get(name, naive.VARIANTS.get(name)).split is not naive.no_split
+    name for name in EVERY if naive.METHODS.get(name, naive.VARIANTS.get(name)).split is not naive.no_split
 ]
 """Methods with a filter; plain votes have their own tests."""
 
-fast_methods = st.sampled_from(FAST)
+methods = st.sampled_from(EVERY)
 
 
 def same_as_twin(pool: Pool, method: str) -> None:
@@ -62,13 +60,6 @@ def test_method_equals_its_slow_twin(method, pool):
     same_as_twin(pool, method)
 
 
-@pytest.mark.parametrize("method", SLOW)
-@RARE
-@given(pool=pools)
-def test_mean_shift_method_equals_its_slow_twin(method, pool):
-    same_as_twin(pool, method)
-
-
 @pytest.mark.parametrize("method", COMPOSED)
 @FEW
 @given(pool=wide_pools)
@@ -76,7 +67,7 @@ def test_method_equals_its_slow_twin_over_six_hundred_orders_of_magnitude(method
     same_as_twin(pool, method)
 
 
-@pytest.mark.parametrize("method", FAST)
+@pytest.mark.parametrize("method", EVERY)
 def test_method_equals_its_slow_twin_on_realistic_pools(method):
     rng = np.random.default_rng(10)
     for n in [2, 3, 5, 16, 17, 64, 128, 128]:
@@ -97,7 +88,7 @@ def leads_clearly(scores: dict) -> bool:
 
 
 @MANY
-@given(method=fast_methods, pool=humped_pools, data=st.data())
+@given(method=methods, pool=humped_pools, data=st.data())
 def test_order_of_trajectories_does_not_matter_but_for_ties(method, pool, data):
     # No two confidences of these pools are equal, so only counts and ranks can tie: sc, borda, mob.
     order = data.draw(st.permutations(range(len(pool.answers))))
@@ -112,22 +103,14 @@ def test_order_of_trajectories_does_not_matter_but_for_ties(method, pool, data):
 
 
 @MANY
-@given(method=fast_methods, pool=pools, exponent=st.integers(-900, 900))
+@given(method=methods, pool=pools, exponent=st.integers(-900, 900))
 def test_scaling_by_a_power_of_two_changes_no_winner(method, pool, exponent):
     scaled = Pool(pool.answers, [math.ldexp(c, exponent) for c in pool.confidences])
     assert winner(scaled, method) == winner(pool, method)
 
 
-@pytest.mark.parametrize("method", SLOW)
-@RARE
-@given(pool=pools, exponent=st.integers(-100, 100))
-def test_scaling_by_a_power_of_two_changes_no_winner_of_mean_shift(method, pool, exponent):
-    scaled = Pool(pool.answers, [math.ldexp(c, exponent) for c in pool.confidences])
-    assert winner(scaled, method) == winner(pool, method)
-
-
 @MANY
-@given(method=fast_methods, pool=answered_pools)
+@given(method=methods, pool=answered_pools)
 def test_vote_returns_one_of_the_answers_whenever_anything_was_answered(method, pool):
     tally = distrivote.vote(pool.answers, pool.confidences, method=method)
     assert tally.answer in set(pool.answers) - {None}
@@ -137,7 +120,7 @@ def test_vote_returns_one_of_the_answers_whenever_anything_was_answered(method, 
 
 
 @MANY
-@given(method=fast_methods, pool=pools)
+@given(method=methods, pool=pools)
 def test_tally_counts_every_trajectory_once(method, pool):
     tally = distrivote.vote(pool.answers, pool.confidences, method=method)
     assert tally.n_cast + tally.n_unanswered == len(pool.answers)
@@ -147,7 +130,7 @@ def test_tally_counts_every_trajectory_once(method, pool):
 
 
 @MANY
-@given(method=fast_methods, pool=pools)
+@given(method=methods, pool=pools)
 def test_dropping_unanswered_trajectories_changes_nothing(method, pool):
     answered = Pool(*naive.answered(pool.answers, pool.confidences))
     tally = distrivote.vote(pool.answers, pool.confidences, method=method)
@@ -156,7 +139,7 @@ def test_dropping_unanswered_trajectories_changes_nothing(method, pool):
     assert other.scores == pytest.approx(tally.scores, rel=1e-12)
 
 
-@pytest.mark.parametrize("method", FAST)
+@pytest.mark.parametrize("method", EVERY)
 def test_confidences_a_few_roundings_apart_are_still_split_and_voted_on(method):
     rng = np.random.default_rng(12)
     for _ in range(20):
@@ -171,7 +154,7 @@ def test_confidences_a_few_roundings_apart_are_still_split_and_voted_on(method):
         )
 
 
-@pytest.mark.parametrize("method", FAST)
+@pytest.mark.parametrize("method", EVERY)
 @pytest.mark.parametrize(
     "confidences",
     [

@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import distrivote
 import naive
-from strategies import LAW, humped, pools, wide_pools
+from strategies import LAW, answered_pools, humped, pools, wide_pools
 
-VOTES = ["sc", "wsc", "bon", "borda", "mob", "mob-poly", "hier"]
-VARIANTS = ["borda:p=1", "mob:0.1", "mob:q=0.5", "hier:intervals=3"]
+VOTES = ["sc", "wsc", "bon", "borda", "root", "mob", "mob-poly", "hier"]
+VARIANTS = ["borda:p=1", "root:0.3", "mob:0.1", "mob:q=0.5", "hier:intervals=3"]
 
 
 def same_as_twin(pool, method):
@@ -96,6 +97,58 @@ def test_equal_borda_points_go_to_the_answer_seen_first():
     # p = 1, N = 3: b casts 3, a 1 + 2.
     tally = distrivote.vote(["a", "b", "a"], [1, 3, 2], method="borda:p=1")
     assert tally.answer == "a"
+
+
+def test_root_vote_is_the_root_of_the_count_times_the_mean_confidence():
+    # a: 4 votes with a mean of 3: 2 * 3 = 6. b: one vote of 6.5. c: 9 votes of 1.5: 3 * 1.5 = 4.5.
+    answers = ["c"] * 9 + ["a"] * 4 + ["b"]
+    confidences = [1.5] * 9 + [1, 2, 4, 5, 6.5]
+    tally = distrivote.vote(answers, confidences, method="root")
+    assert tally.answer == "b"
+    assert tally.scores == pytest.approx({"b": 6.5, "a": 6, "c": 4.5})
+
+
+def test_root_power_can_be_set():
+    # p = 2: 16 * 3, 1 * 6.5, 81 * 1.5; p = 0: the means alone.
+    answers, confidences = ["c"] * 9 + ["a"] * 4 + ["b"], [1.5] * 9 + [1, 2, 4, 5, 6.5]
+    for method in ("root:2", "root:p=2"):
+        tally = distrivote.vote(answers, confidences, method=method)
+        assert tally.scores == pytest.approx({"c": 121.5, "a": 48, "b": 6.5})
+    assert distrivote.vote(answers, confidences, method="root:0").scores == {"b": 6.5, "a": 3, "c": 1.5}
+
+
+def test_equal_root_scores_go_to_the_answer_seen_first():
+    # 4 ** 0.5 * 1 is 1 ** 0.5 * 2.
+    for answers, confidences in ((["b", *"aaaa"], [2, 1, 1, 1, 1]), ([*"aaaa", "b"], [1, 1, 1, 1, 2])):
+        assert distrivote.vote(answers, confidences, method="root").answer == answers[0]
+
+
+def test_the_negated_root_vote_prefers_what_is_rare_and_unsure():
+    # Below the cut: b twice (-1.2 and -1.3) scores -1.77, c once (-1.5) scores -1.5 and is rejected.
+    answers, confidences = [*"aaa", *"bb", "c"], [9, 9.1, 9.2, 1.2, 1.3, 1.5]
+    tally = distrivote.vote(answers, confidences, method="root-gmm-reject")
+    assert (tally.negative_answer, tally.rejected, tally.answer) == ("c", "c", "a")
+
+
+@LAW
+@given(pool=answered_pools)
+def test_root_votes_with_a_power_of_one_are_weighted_votes(pool):
+    weighted, root = (distrivote.vote(pool.answers, pool.confidences, method=m) for m in ("wsc", "root:1"))
+    assert root.scores == pytest.approx(weighted.scores, rel=1e-12)
+    assert root.answer == weighted.answer
+
+
+@LAW
+@given(pool=answered_pools, power=st.floats(0, 3), more=st.floats(0.01, 50), data=st.data())
+def test_a_surer_trajectory_never_lowers_the_root_score_of_its_answer(pool, power, more, data):
+    places = [i for i, answer in enumerate(pool.answers) if answer is not None]
+    place = data.draw(st.sampled_from(places))
+    surer = [c + more * (i == place) for i, c in enumerate(pool.confidences)]
+    before, after = (
+        distrivote.vote(pool.answers, c, f"root:{power}").scores for c in (pool.confidences, surer)
+    )
+    assert after.pop(pool.answers[place]) >= before.pop(pool.answers[place]) * (1 - 1e-12)
+    assert after == before
 
 
 def test_majority_of_bests_weighs_ranks_by_how_often_they_win():

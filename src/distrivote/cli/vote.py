@@ -109,12 +109,13 @@ def vote(
 
     \b
     Methods:
-      sc  wsc  bon  borda  mob  mob-poly  hier
+      sc  wsc  bon  borda  root  mob  mob-poly  hier
       wsc-top50  wsc-gmm  wsc-kmeans  wsc-meanshift
       dis-top50  dis-gmm  dis-kmeans  dis-meanshift
       hier-top50  hier-gmm  wsc-top50-reject  wsc-gmm-reject
       auto: the careful choice, dis-gmm where confidence is to be trusted, else sc
-      and with parameters, as in wsc-top:0.1 or dis-gmm:intervals=5
+      and with parameters, as in wsc-top:0.1 or dis-gmm:intervals=5;
+      dis-gmm:released counts as the authors' released script does
 
     On a terminal the first 40 questions are shown; in a pipe every question is a line of
     tab-separated fields. Exit code 3 says that --min-probability withheld an answer.

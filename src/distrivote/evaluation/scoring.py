@@ -47,12 +47,6 @@ class Ask:
     confidence: str | None = None
     """The name of another measure of confidence than the pool's own."""
 
-    n_repeats: int | None = None
-    """Only so many of the repeats, for what is slow."""
-
-    n_questions: int | None = None
-    """Only so many of the questions, spread evenly."""
-
     questions: frozenset[str] | None = None
     """Only these questions: those that two arms share."""
 
@@ -85,18 +79,16 @@ def score(
         watch: Is told the part of the work that is done, 0 to 1, from time to time.
         n_workers: Processes; numbers are the same for all.
     """
-    groups: dict[tuple[int, int, str | None, int, int | None, frozenset[str] | None], list[Ask]] = {}
+    groups: dict[tuple[int, int, str | None, frozenset[str] | None], list[Ask]] = {}
     for ask in dict.fromkeys(asks):
         if not ask.measure.needs_confidence or has_confidence(sets[ask.source], ask.confidence):
-            repeats = min(n_repeats, ask.n_repeats or n_repeats)
-            key = (ask.source, ask.budget, ask.confidence, repeats, ask.n_questions, ask.questions)
-            groups.setdefault(key, []).append(ask)
+            groups.setdefault((ask.source, ask.budget, ask.confidence, ask.questions), []).append(ask)
     batches = []
-    for (source, budget, _, repeats, _, _), some in groups.items():
+    for (source, budget, _, questions), some in groups.items():
         check_budget((sets[source],), budget)
         some.sort(key=lambda ask: ask.measure.group)
-        for pools in _cut(_asked(sets[source], some[0]), budget * repeats):
-            batches.append(_Batch(pools, tuple(some), repeats, seed))
+        for pools in _cut(sets[source].only(questions).pools, budget * n_repeats):
+            batches.append(_Batch(pools, tuple(some), n_repeats, seed))
     found: dict[Ask, list[Floats]] = {ask: [] for some in groups.values() for ask in some}
     work = sum(_work(batch) for batch in batches)
     done = 0.0
@@ -130,18 +122,6 @@ def _cut(pools: Sequence[Pool], per_question: int) -> Iterator[tuple[Pool, ...]]
     at_once = max(1, BATCH // per_question)
     for start in range(0, len(pools), at_once):
         yield tuple(pools[start : start + at_once])
-
-
-def _asked(source: PoolSet, ask: Ask) -> Sequence[Pool]:
-    """Return the questions that are measured."""
-    return _spread(source.only(ask.questions).pools, ask.n_questions)
-
-
-def _spread(pools: Sequence[Pool], n: int | None) -> Sequence[Pool]:
-    """Return n of the pools, evenly spaced; all of them if that is None or more than there are."""
-    if n is None or n >= len(pools):
-        return pools
-    return [pools[i * len(pools) // n] for i in range(n)]
 
 
 def _work(batch: _Batch) -> float:
@@ -190,7 +170,7 @@ def draw_pools(
 
 
 def _samples(source: PoolSet, ask: Ask, parts: Sequence[Floats]) -> dict[str, Sample]:
-    names = tuple(pool.question for pool in _asked(source, ask))
+    names = tuple(pool.question for pool in source.only(ask.questions).pools)
     whole = np.concatenate(parts, axis=1)
     samples = {}
     for name, values in zip(ask.measure.values, whole, strict=True):

@@ -57,6 +57,7 @@ _FAMILIES = [
     (r"bon", ORANGE),
     (r"mob.*", VERMILLION),
     (r"borda.*", INK),
+    (r"root.*", replace(ORANGE, dash=DOTTED, shape="square")),
     (r"hier\w*", replace(SKY, dash=DOTTED)),
     (r"(wsc|hier)[- ]top.*", GREEN),
     (r"(wsc|hier)[- ]k-?means.*", replace(ORANGE, dash=DOTTED)),

@@ -17,6 +17,7 @@ from distrivote.voting.kernels import gmm
 from distrivote.voting.kernels.kmeans import two_means_splits
 from distrivote.voting.kernels.meanshift import mean_shift_splits
 from distrivote.voting.kernels.pools import FloatArray, IntArray
+from distrivote.voting.kernels.released import cut_on_both_sides, released_splits, whole_rows
 from distrivote.voting.kernels.splits import Splits, cut_at, no_splits, splittable
 
 
@@ -31,6 +32,11 @@ class Filter(Protocol):
         """Whether the order of confidences alone says where it cuts."""
         ...
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of trajectories matters: then `split` gets confidences in theirs, not sorted."""
+        ...
+
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         """Cut rows of ascending confidences, valid in their first `sizes` columns."""
         ...
@@ -42,6 +48,7 @@ class GmmFilter:
 
     name: ClassVar[str] = "gmm"
     by_rank: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return gmm.fit(ranked, sizes)
@@ -53,6 +60,7 @@ class KMeansFilter:
 
     name: ClassVar[str] = "kmeans"
     by_rank: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return two_means_splits(ranked, sizes)
@@ -60,10 +68,11 @@ class KMeansFilter:
 
 @dataclass(frozen=True, slots=True)
 class MeanShiftFilter:
-    """scikit-learn's mean-shift with its estimated bandwidth."""
+    """Mean-shift with scikit-learn's bandwidth: the clusters above the midpoint of the outermost two."""
 
     name: ClassVar[str] = "meanshift"
     by_rank: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return mean_shift_splits(ranked, sizes)
@@ -75,17 +84,14 @@ class TopFilter:
 
     fraction: float = 0.5
     by_rank: ClassVar[bool] = True
+    ordered: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.fraction <= 1:
-            raise InputError(
-                f"top fraction {self.fraction:g} is out of range: give the share to keep, above 0 and up to 1"
-            )
+        _check_fraction(self.fraction)
 
     @property
     def name(self) -> str:
-        percent = 100 * self.fraction
-        return f"top{percent:.0f}" if percent == round(percent) else "top"
+        return _top_name(self.fraction)
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         splits = no_splits(ranked)
@@ -97,6 +103,57 @@ class TopFilter:
             quantiles = _linear_quantiles(ranked, sizes, rest)
             cut_at(splits, rows, ranked, np.count_nonzero(ranked < quantiles[:, None], axis=1))
         return splits
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedGmmFilter:
+    """The split of the authors' released script: scikit-learn's fit with a seed, and its cut."""
+
+    name: ClassVar[str] = "gmm"
+    by_rank: ClassVar[bool] = False
+    ordered: ClassVar[bool] = True
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        return released_splits(ranked, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTopFilter:
+    """The most confident share as in the released script: what lies on the quantile is on both sides."""
+
+    fraction: float = 0.5
+    by_rank: ClassVar[bool] = True
+    ordered: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_fraction(self.fraction)
+
+    @property
+    def name(self) -> str:
+        return _top_name(self.fraction)
+
+    def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
+        splits = whole_rows(ranked, sizes)
+        rows = np.flatnonzero(sizes >= 1)
+        if rows.size:
+            ranked, sizes = ranked[rows], sizes[rows]
+            rest = (1 - self.fraction) * 100 / 100  # as the script has it, rounding and all
+            inside = np.arange(ranked.shape[1]) < sizes[:, None]
+            quantiles = _linear_quantiles(ranked, sizes, rest)
+            cut_on_both_sides(splits, rows, ranked, inside, quantiles)
+        return splits
+
+
+def _check_fraction(fraction: float) -> None:
+    if not 0 < fraction <= 1:
+        raise InputError(
+            f"top fraction {fraction:g} is out of range: give the share to keep, above 0 and up to 1"
+        )
+
+
+def _top_name(fraction: float) -> str:
+    percent = 100 * fraction
+    return f"top{percent:.0f}" if percent == round(percent) else "top"
 
 
 def _linear_quantiles(ranked: FloatArray, sizes: IntArray, q: float) -> FloatArray:

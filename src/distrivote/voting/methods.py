@@ -2,18 +2,20 @@
 
 A name is VOTE, VOTE-FILTER or VOTE-FILTER-reject; `dis-FILTER` is short for `hier-FILTER-reject`. The
 filter `top` takes its percentage in the name (`top50`) or as a parameter; `none` is no filter. Parameters
-follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. `auto` is `dis-gmm`
-with trust.
+follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. One of them,
+`released`, means as the authors' released script counts, in all parts where it differs: `dis-gmm:released`,
+`hier:released,intervals=5`. `auto` is `dis-gmm` with trust.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.voting.filters import Filter, GmmFilter, KMeansFilter, MeanShiftFilter, TopFilter
-from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.pipeline import RELEASED, Pipeline
 from distrivote.voting.trust import Trust
 from distrivote.voting.votes import (
     BestOfN,
@@ -22,6 +24,7 @@ from distrivote.voting.votes import (
     MajorityOfBests,
     MajorityVote,
     PolynomialMajorityOfBests,
+    RootVote,
     Vote,
     WeightedVote,
 )
@@ -31,6 +34,7 @@ METHODS: dict[str, str] = {
     "wsc": "each trajectory votes with its confidence",
     "bon": "best of N: the answer of the most confident trajectory",
     "borda": "votes weighted by rank of confidence",
+    "root": "the root of an answer's count times its mean confidence",
     "mob": "majority of the bests, m chosen by the pool",
     "mob-poly": "majority of the bests, m = floor(sqrt n)",
     "hier": "hierarchical vote over intervals of confidence",
@@ -55,6 +59,7 @@ _VOTES: dict[str, type[Any]] = {
     "wsc": WeightedVote,
     "bon": BestOfN,
     "borda": BordaVote,
+    "root": RootVote,
     "mob": MajorityOfBests,
     "mob-poly": PolynomialMajorityOfBests,
     "hier": HierarchicalVote,
@@ -96,7 +101,8 @@ def parse_method(name: str) -> Pipeline:
         words.pop()
     if words[0] not in _VOTES or len(words) > 2 or (reject and len(words) < 2):
         raise UnknownNameError("method", name, METHODS)
-    vote_type, filter_type, percent = _VOTES[words[0]], None, None
+    vote_type, percent = _VOTES[words[0]], None
+    filter_type: type[Any] | None = None
     if len(words) == 2:
         filter_name = words[1]
         if filter_name.startswith("top") and filter_name[3:].isdecimal() and len(filter_name) < 12:
@@ -104,7 +110,11 @@ def parse_method(name: str) -> Pipeline:
         if filter_name not in _FILTERS:
             raise UnknownNameError("method", name, METHODS)
         filter_type = _FILTERS[filter_name]
-    values = _settings(name, settings if colon else None, filter_type, vote_type)
+    items = settings.split(",") if colon else []
+    if "released" in items:
+        items.remove("released")
+        filter_type, vote_type = _released(name, filter_type, vote_type)
+    values = _settings(name, items, filter_type, vote_type)
     if percent is not None:
         if "fraction" in values:
             raise InputError(f"method {name!r} says twice how many to keep: write wsc-top50 or wsc-top:0.5")
@@ -121,16 +131,29 @@ def _belonging(values: dict[str, Any], part: type[Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def _settings(method: str, text: str | None, filter: type[Any] | None, vote: type[Any]) -> dict[str, Any]:
+def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[type[Any] | None, type[Any]]:
+    """Return the parts as the authors' released script has them."""
+    if filter is not None and filter not in RELEASED:
+        raise InputError(
+            f"method {method!r}: the released script splits by gmm or top only, so leave 'released' out"
+        )
+    if filter not in RELEASED and vote not in RELEASED:
+        raise InputError(
+            f"method {method!r} has no part that the released script does otherwise: leave 'released' out"
+        )
+    return (None if filter is None else RELEASED[filter]), RELEASED.get(vote, vote)
+
+
+def _settings(method: str, items: Sequence[str], filter: type[Any] | None, vote: type[Any]) -> dict[str, Any]:
     """Return the parameters written after the colon; a bare value goes to the first there is."""
-    if text is None:
+    if not items:
         return {}
     parts = [part for part in (filter, vote) if part is not None]
     known: dict[str, type[Any]] = {f.name: type(f.default) for part in parts for f in fields(part)}
     if not known:
-        raise InputError(f"method {method!r} takes no parameters: write it without {':' + text!r}")
+        raise InputError(f"method {method!r} takes no parameters: write it without {':' + ','.join(items)!r}")
     values: dict[str, Any] = {}
-    for item in text.split(","):
+    for item in items:
         key, equals, value = item.partition("=")
         if not equals:
             key, value = next(iter(known)), item

@@ -24,23 +24,31 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.errors import InputError
-from distrivote.voting.filters import Filter
+from distrivote.voting.filters import Filter, GmmFilter, ReleasedGmmFilter, ReleasedTopFilter, TopFilter
 from distrivote.voting.kernels.evidence import Evidence, evidence_of
 from distrivote.voting.kernels.pools import (
     BoolArray,
     FloatArray,
     IntArray,
     Pools,
+    ordered_confidences,
     ranked_confidences,
     sums_by_answer,
 )
 from distrivote.voting.kernels.splits import Splits, copy_of, copy_rows, put_rows
 from distrivote.voting.probability import Calibration
 from distrivote.voting.trust import Trust
-from distrivote.voting.votes import Count, HierarchicalVote, MajorityVote, Vote
+from distrivote.voting.votes import Count, DriftingVote, HierarchicalVote, MajorityVote, Vote
 
 EVEN = 1e-9
 """Log-odds up to this are even, but for rounding: the majority's answer stays."""
+
+RELEASED: dict[type[object], type[object]] = {
+    GmmFilter: ReleasedGmmFilter,
+    TopFilter: ReleasedTopFilter,
+    HierarchicalVote: DriftingVote,
+}
+"""Parts that the authors' released script does in another way than the paper's equations, and that way."""
 
 
 class Electorate:
@@ -95,7 +103,8 @@ class Electorate:
     def splits(self, filter: Filter) -> Splits:
         """Return the split of every pool."""
         if filter not in self._splits:
-            self._splits[filter] = filter.split(*self._ranked)
+            values = ordered_confidences(self.pools, self.pools.answered) if filter.ordered else self._ranked
+            self._splits[filter] = filter.split(*values)
         return self._splits[filter]
 
     def splits_without(self, filter: Filter, rejected: IntArray) -> Splits:
@@ -120,9 +129,8 @@ class Electorate:
         if key not in self._counts:
             members = self.pools.answered
             if filter is not None:
-                members = _positive(self.pools, self.splits(filter))
-                if negative:
-                    members = self.pools.answered & ~members
+                splits = self.splits(filter)
+                members = _negative(self.pools, splits) if negative else _positive(self.pools, splits)
             self._counts[key] = vote.count(self.pools, members, negated=negative)
         return self._counts[key]
 
@@ -131,9 +139,13 @@ def _positive(pools: Pools, splits: Splits) -> BoolArray:
     return pools.answered & (pools.confidences >= splits.lowest_positive[:, None])
 
 
+def _negative(pools: Pools, splits: Splits) -> BoolArray:
+    return pools.answered & (pools.confidences <= splits.highest_negative[:, None])
+
+
 def _split(filter: Filter, pools: Pools, members: BoolArray) -> Splits:
-    ranked, sizes = ranked_confidences(pools, members)
-    return filter.split(ranked[:, : max(int(sizes.max()), 1)], sizes)
+    values, sizes = (ordered_confidences if filter.ordered else ranked_confidences)(pools, members)
+    return filter.split(values[:, : max(int(sizes.max()), 1)], sizes)
 
 
 class Decision(NamedTuple):
@@ -188,12 +200,19 @@ class Pipeline:
     def __post_init__(self) -> None:
         if self.reject and self.filter is None:
             raise InputError("a pipeline that rejects has no filter: give one, such as GmmFilter()")
+        if self.released and any(type(part) in RELEASED for part in (self.filter, self.vote)):
+            raise InputError("a pipeline mixes parts of the released script with others: take both from one")
+
+    @property
+    def released(self) -> bool:
+        """Whether it counts as the authors' released script does."""
+        return any(type(part) in RELEASED.values() for part in (self.filter, self.vote))
 
     @property
     def name(self) -> str:
         if self.trust is not None:
             return "auto" + self._settings()
-        distri = self.reject and isinstance(self.vote, HierarchicalVote)
+        distri = self.reject and isinstance(self.vote, HierarchicalVote | DriftingVote)
         parts = ["dis" if distri else self.vote.name]
         if self.filter is not None:
             parts.append(self.filter.name)
@@ -203,7 +222,7 @@ class Pipeline:
 
     def _settings(self) -> str:
         """Return the parameters that the name does not say already, as in ':intervals=5'."""
-        changed = []
+        changed = ["released"] if self.released else []
         for part in (self.filter, self.vote):
             if part is None:
                 continue

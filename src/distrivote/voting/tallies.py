@@ -10,13 +10,12 @@ import numpy.typing as npt
 from distrivote.nouns import count
 from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
 from distrivote.voting.kernels.evidence import Evidence
-from distrivote.voting.kernels.hierarchy import interval_winners
 from distrivote.voting.kernels.pools import FloatArray, Pools
 from distrivote.voting.kernels.splits import Splits
 from distrivote.voting.pipeline import EVEN, Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.trust import Trust
-from distrivote.voting.votes import HierarchicalVote, MajorityVote
+from distrivote.voting.votes import DriftingVote, HierarchicalVote, MajorityVote
 
 MIN_POOL = 16
 """Below this many answers the paper's own gain is gone."""
@@ -106,9 +105,9 @@ def _went_back(decision: Decision) -> bool:
 
 
 def _intervals_won(pipeline: Pipeline, pools: Pools, decision: Decision) -> tuple[int, int] | None:
-    if not isinstance(pipeline.vote, HierarchicalVote):
+    if not isinstance(pipeline.vote, HierarchicalVote | DriftingVote):
         return None
-    elected, _ = interval_winners(pools, decision.kept, pipeline.vote.intervals, negated=False)
+    elected = pipeline.vote.elected(pools, decision.kept)
     won = int(np.count_nonzero(elected == decision.winners[0]))
     return won, int(np.count_nonzero(elected >= 0))
 
@@ -132,7 +131,7 @@ def _split(
     return Split(
         float(np.ldexp(cut, exponent)),
         n_positive,
-        len(values) - n_positive,
+        int(np.count_nonzero(values <= splits.highest_negative[0])),
         pair(splits.weights, 0),
         pair(splits.means, exponent),
         pair(splits.sds, exponent),

@@ -14,7 +14,8 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from distrivote.errors import InputError
-from distrivote.voting.kernels.hierarchy import hierarchical_vote
+from distrivote.voting.kernels.drifting import drifting_vote, drifting_winners
+from distrivote.voting.kernels.hierarchy import hierarchical_vote, interval_winners
 from distrivote.voting.kernels.pools import (
     TIE,
     BoolArray,
@@ -135,6 +136,26 @@ class BordaVote:
 
 
 @dataclass(frozen=True, slots=True)
+class RootVote:
+    """An answer scores its count ** p times the mean confidence of its trajectories (from CDG, 2026)."""
+
+    p: float = 0.5
+    name: ClassVar[str] = "root"
+    needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = False
+    scores_confidence: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 10:
+            raise InputError(f"root's p = {self.p:g} is out of range: give a power from 0 to 10")
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        counts = np.maximum(sums_by_answer(pools, members.astype(np.float64)), 1.0)
+        sums = sums_by_answer(pools, pools.confidences * members)
+        return _by_score(counts**self.p * (sums / counts), pools, members, negated)
+
+
+@dataclass(frozen=True, slots=True)
 class MajorityOfBests:
     """The answer that most often wins best-of-m, over all draws of m; m is chosen by the pool."""
 
@@ -178,10 +199,37 @@ class HierarchicalVote:
     scores_confidence: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.intervals, (int, np.integer)) or not 1 <= self.intervals <= 10_000:
-            raise InputError(
-                f"{self.intervals} intervals are out of range: give a whole number from 1 to 10000"
-            )
+        _check_intervals(self.intervals)
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return Count(*hierarchical_vote(pools, members, self.intervals, negated))
+
+    def elected(self, pools: Pools, members: BoolArray) -> IntArray:
+        """Return (n_pools, n_intervals) the answer of each interval, -1 where it is empty."""
+        return interval_winners(pools, members, self.intervals, negated=False)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class DriftingVote:
+    """The hierarchical vote of the authors' released script: drifting intervals, a majority in each."""
+
+    intervals: int = 10
+    name: ClassVar[str] = "hier"
+    needs_confidence: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = False
+    scores_confidence: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_intervals(self.intervals)
+
+    def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
+        return Count(*drifting_vote(pools, members, self.intervals, negated))
+
+    def elected(self, pools: Pools, members: BoolArray) -> IntArray:
+        """Return (n_pools, n_intervals) the answer of each interval, -1 where there is none."""
+        return drifting_winners(pools, members, self.intervals, negated=False)[0]
+
+
+def _check_intervals(intervals: int) -> None:
+    if not isinstance(intervals, (int, np.integer)) or not 1 <= intervals <= 10_000:
+        raise InputError(f"{intervals} intervals are out of range: give a whole number from 1 to 10000")

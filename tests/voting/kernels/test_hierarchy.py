@@ -8,7 +8,7 @@ from hypothesis import given
 
 import distrivote
 import naive
-from distrivote.voting.kernels import hierarchy
+from distrivote.voting.kernels import drifting, hierarchy
 from strategies import LAW, tied_pools, wide_pools
 
 
@@ -167,9 +167,11 @@ def test_a_batch_that_is_counted_in_parts_has_the_same_outcome(monkeypatch, max_
     rng = np.random.default_rng(30)
     pools = (rng.integers(-1, 3, 7 * 12), rng.integers(1, 9, 7 * 12).astype(float), np.arange(8) * 12)
     pools[0][:12] = -1
-    whole = distrivote.elect(*pools, ["hier", "dis-top50"])
-    monkeypatch.setattr(hierarchy, "_MAX_CELLS", max_cells)
-    for method, outcome in distrivote.elect(*pools, ["hier", "dis-top50"]).items():
+    methods = ["hier", "dis-top50", "hier:released"]
+    whole = distrivote.elect(*pools, methods)
+    for module in (hierarchy, drifting):
+        monkeypatch.setattr(module, "MAX_CELLS", max_cells)
+    for method, outcome in distrivote.elect(*pools, methods).items():
         for ours, theirs in zip(outcome, whole[method], strict=True):
             np.testing.assert_array_equal(ours, theirs)
 

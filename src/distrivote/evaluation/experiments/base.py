@@ -6,7 +6,6 @@ result: what two of them need is measured once.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -91,16 +90,10 @@ class Line:
 
     budget: int | None = None
     confidence: str | None = None
-    share: float | None = None
-    """Only this share of the questions, and one repeat, for what is slow."""
 
     def ask(self, setting: Setting, source: int) -> Ask:
         budget = setting.budget if self.budget is None else self.budget
-        plain = Ask(source, budget, self.measure, self.confidence, questions=setting.shared.get(source))
-        if self.share is None:
-            return plain
-        n_questions = max(1, round(self.share * len(setting.arm(source).pools)))
-        return dataclasses.replace(plain, n_repeats=1, n_questions=n_questions)
+        return Ask(source, budget, self.measure, self.confidence, questions=setting.shared.get(source))
 
 
 def line(

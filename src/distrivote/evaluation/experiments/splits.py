@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
-from typing import NamedTuple
 
 from distrivote.evaluation.drawn import PositiveSide, Stages, Voting
 from distrivote.evaluation.experiments.base import Experiment, Findings, Line, Setting, asks_of, slug
@@ -115,79 +113,43 @@ _METRICS = (
     ("voting", "Voting accuracy", "Voting Acc (%)"),
     ("predict", "Predict accuracy", "Predict Acc (%)"),
 )
-_MEAN_SHIFT_POOLS = 48
-"""scikit-learn's mean-shift takes 0.4 s for one pool of 128: with all draws, hours."""
 
 
-def _mean_shift_share(setting: Setting) -> float:
-    return min(1.0, _MEAN_SHIFT_POOLS / sum(len(each.pools) for each in setting.sets))
-
-
-def _cluster_line(name: str, value: str, share: float | None = None) -> Line:
+def _cluster_line(name: str, value: str) -> Line:
     filter = _FILTERS[name]
     voting = Voting(Pipeline(HierarchicalVote(), filter, reject=True))
-    return Line(name, voting if value == "voting" else PositiveSide(filter), paper=name, share=share)
-
-
-class _Part(NamedTuple):
-    """Some splits on the same questions and draws: means over others would not compare."""
-
-    names: list[str]
-    share: float | None
-    suffix: str
-    words: str
-
-
-def _parts(setting: Setting) -> list[_Part]:
-    """Return all splits but the slow one on everything, and all of them on what it can do."""
-    fast = [name for name in _FILTERS if name != "MeanShift"]
-    parts = [_Part(fast, None, "", budget_words(setting))]
-    if find_spec("sklearn") is not None:
-        words = f"{setting.budget} trajectories, one repeat, some of the questions"
-        parts.append(_Part(list(_FILTERS), _mean_shift_share(setting), "-with-meanshift", words))
-    return parts
+    return Line(name, voting if value == "voting" else PositiveSide(filter), paper=name)
 
 
 def _cluster_asks(setting: Setting) -> Iterator[Ask]:
-    for part in _parts(setting):
-        lines = [_cluster_line(name, value, part.share) for name in part.names for value in ("acc", "voting")]
-        yield from asks_of(setting, lines)
+    return asks_of(setting, [_cluster_line(name, value) for name in _FILTERS for value in ("acc", "voting")])
 
 
 def _make_clustering(setting: Setting, scores: Scores) -> Findings:
     tables: list[Table] = []
     notes: list[str] = []
     for study in setting.studies:
-        for part in _parts(setting):
-            for value, metric, published_metric in _METRICS:
-                rows = []
-                for name in part.names:
-                    line = _cluster_line(name, value, part.share)
-                    field = "correct" if value == "voting" else value
-                    row = measured_line(setting, scores, study, line, field)
-                    rows += [row] if row is not None else []
-                if rows:
-                    paper = Paper(
-                        "clustering_ablation", "", published_metric, 1.0 if value == "auroc" else 100.0
-                    )
-                    tables.append(_cluster_table(setting, study, part, rows, value, metric, paper))
-                if value == "auroc" and part.share is None:
-                    notes += _skipped(study, rows)
-        lines = [_cluster_line(name, "acc") for name in _parts(setting)[0].names]
+        for value, metric, published_metric in _METRICS:
+            field = "correct" if value == "voting" else value
+            found = (
+                measured_line(setting, scores, study, _cluster_line(name, value), field) for name in _FILTERS
+            )
+            rows = [row for row in found if row is not None]
+            if rows:
+                scale = 1.0 if value == "auroc" else 100.0
+                paper = Paper("clustering_ablation", "", published_metric, scale)
+                tables.append(_cluster_table(setting, study, rows, value, metric, paper))
+            if value == "auroc":
+                notes += _skipped(study, rows)
+        lines = [_cluster_line(name, "acc") for name in _FILTERS]
         notes += missing_notes(measured(setting, scores, study, lines, "acc"), study, lines)
         if setting.clock is not None:
-            tables += _times(setting, study, _parts(setting)[-1].names, setting.clock)
-    return Findings(tables, (), [*notes, *_cluster_notes(setting)])
+            tables += _times(setting, study, setting.clock)
+    return Findings(tables, (), notes)
 
 
 def _cluster_table(
-    setting: Setting,
-    study: Study,
-    part: _Part,
-    rows: Sequence[Measured],
-    value: str,
-    metric: str,
-    paper: Paper,
+    setting: Setting, study: Study, rows: Sequence[Measured], value: str, metric: str, paper: Paper
 ) -> Table:
     inside = " inside the positive side" if value in ("acc", "wacc", "auroc") else ""
     auroc = value == "auroc"
@@ -195,9 +157,9 @@ def _cluster_table(
         setting,
         study,
         rows,
-        title=f"{study.model}: {metric}{inside} of every split ({part.words})",
+        title=f"{study.model}: {metric}{inside} of every split ({budget_words(setting)})",
         label="Split",
-        name=f"{study.model}-{value}{part.suffix}",
+        name=f"{study.model}-{value}",
         paper=paper,
         kind="number" if auroc else "percent",
         decimals=4 if auroc else 2,
@@ -216,27 +178,14 @@ def _skipped(study: Study, rows: Sequence[Measured]) -> list[str]:
     ]
 
 
-def _cluster_notes(setting: Setting) -> list[str]:
-    if len(_parts(setting)) == 1:
-        return ["MeanShift is left out: it needs scikit-learn (pip install 'distrivote[meanshift]')"]
-    n_questions = sum(len(each.pools) for each in setting.sets)
-    seen = round(_mean_shift_share(setting) * n_questions)
-    return [
-        f"MeanShift is slow, so it saw one repeat of {seen} of the {n_questions} questions, in tables of"
-        " its own with the other splits on the same draws"
-    ]
-
-
-def _times(
-    setting: Setting, study: Study, names: Sequence[str], clock: Callable[[], float]
-) -> Iterator[Table]:
+def _times(setting: Setting, study: Study, clock: Callable[[], float]) -> Iterator[Table]:
     """Yield the time that a split of one pool takes, measured on a draw of each question."""
     for source in study.sources(starred=False)[:1]:
         if not has_confidence(setting.sets[source]):
             return
         rows: list[Row] = []
-        for name in names:
-            pools = setting.sets[source].pools[: 4 if name == "MeanShift" else 64]
+        pools = setting.sets[source].pools[:64]
+        for name in _FILTERS:
             fresh = draw_pools(pools, setting.budget, 1, setting.seed)
             begun = clock()
             fresh.electorate.splits(_FILTERS[name])

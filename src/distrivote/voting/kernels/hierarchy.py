@@ -26,7 +26,7 @@ from distrivote.voting.kernels.pools import (
 )
 
 # Pools x intervals x answers in one table: 32 MB of sums.
-_MAX_CELLS = 2**22
+MAX_CELLS = 2**22
 
 
 def interval_indices(
@@ -84,14 +84,21 @@ def hierarchical_vote(
 ) -> tuple[IntArray, FloatArray]:
     """Return the winner of each pool (-1: no members) and the (n_pools, n_answers) scores."""
     n, k = len(pools.answers), pools.n_answers
-    rows = max(1, _MAX_CELLS // (n_intervals * k))
+    rows = max(1, MAX_CELLS // (n_intervals * k))
     if n > rows:
         parts = [
             hierarchical_vote(pools.rows(slice(i, i + rows)), members[i : i + rows], n_intervals, negated)
             for i in range(0, n, rows)
         ]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-    elected, weights = interval_winners(pools, members, n_intervals, negated)
+    return between_intervals(*interval_winners(pools, members, n_intervals, negated), k, negated)
+
+
+def between_intervals(
+    elected: IntArray, weights: FloatArray, n_answers: int, negated: bool
+) -> tuple[IntArray, FloatArray]:
+    """Return the winners of a weighted vote over intervals' answers (-1: none), and the scores."""
+    n, k = len(elected), n_answers
     there = elected >= 0
     keys = np.where(there, elected, 0) + (np.arange(n) * k)[:, None]
     scores: FloatArray = np.bincount(keys.ravel(), weights.ravel(), n * k).reshape(n, k)  # type: ignore[assignment]

@@ -137,6 +137,13 @@ def ranked_confidences(pools: Pools, members: BoolArray) -> tuple[FloatArray, In
     return values, np.count_nonzero(members, axis=1).astype(np.int64)
 
 
+def ordered_confidences(pools: Pools, members: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Return the members' confidences in the order of their trajectories; and how many there are."""
+    sizes = np.count_nonzero(members, axis=1).astype(np.int64)
+    order = np.argsort(~members, axis=1, kind="stable")
+    return np.take_along_axis(pools.confidences, order, axis=1), sizes
+
+
 def sums_by_answer(pools: Pools, weights: FloatArray) -> FloatArray:
     """Return (n_pools, n_answers) sums of the weights, which are 0 for those who take no part."""
     n, k = len(pools.answers), pools.n_answers

@@ -53,6 +53,20 @@ def copy_of(splits: Splits) -> Splits:
     return Splits(*(values.copy() for values in splits))  # type: ignore[arg-type]
 
 
+def sums_in_parts(values: FloatArray, sizes: IntArray, at_once: int) -> FloatArray:
+    """Return the sum of each row as NumPy adds up its values by themselves, some at a time, to the last bit.
+
+    Values beyond a row's size would change the order of its additions.
+    """
+    sums = np.zeros(len(values))
+    for size in np.unique(sizes).tolist():
+        which = sizes == size
+        for start in range(0, size, at_once):
+            part = values[which, start : min(start + at_once, size)]
+            sums[which] += np.ascontiguousarray(part).sum(axis=1)
+    return sums
+
+
 def splittable(ranked: FloatArray, sizes: IntArray) -> IntArray:
     """Return the rows that hold at least two different values."""
     rows = np.flatnonzero(sizes >= 2)
