@@ -1,14 +1,14 @@
 """Do the tests notice when the core is wrong? Faults put into it on purpose; prints JSON.
 
-    python bench/mutants.py [--sample 300] [--seed 0] [--only NUMBER ...]
+    python bench/mutants.py [--sample 300] [--seed 0] [--under PATH ...] [--only NUMBER ...]
 
 Not part of CI: 300 mutants take most of an hour of one core, and some are no faults at all. A mutant is a
 file of voting or SelfStepConf with one small change: another operator, a bound or a constant moved by one, a
 condition turned round, a statement or an argument left out. It is killed if a test fails, and survives if all
 pass. A first run without any change finds which tests run which lines; a mutant then meets the tests that
 run its statement, cheapest first. Every mutant gets a process of its own, forked from one that has the
-libraries loaded, with a limit of processor time. Nothing is written to the tree. `--only` runs some again
-by their numbers.
+libraries loaded, with a limit of processor time. Nothing is written to the tree. `--under` takes the sample
+from files whose path holds one of these words, `--only` runs some again by their numbers.
 
 Left out, since nobody's result depends on them: annotations, docstrings, decorators, protocols, `__slots__`,
 `strict=` (a check of our own), whatever stands inside a `raise`, the words of f-strings, and texts with a
@@ -426,13 +426,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--under", nargs="*", metavar="PATH")
     parser.add_argument("--only", type=int, nargs="*", metavar="NUMBER")
     args = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE))
     mutants = all_mutants()
     if args.only is None:
-        chosen = random.Random(args.seed).sample(mutants, min(args.sample, len(mutants)))
+        among = [m for m in mutants if not args.under or any(part in m.path for part in args.under)]
+        chosen = random.Random(args.seed).sample(among, min(args.sample, len(among)))
     else:
         chosen = [mutants[number] for number in args.only]
     # A process that has threads is not safely forked.

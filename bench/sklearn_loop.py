@@ -32,6 +32,13 @@ def best_of_n(votes: Votes) -> int:
     return max(votes, key=lambda vote: vote[1])[0]
 
 
+def root(votes: Votes) -> int:
+    counts: dict[int, int] = {}
+    for answer, _ in votes:
+        counts[answer] = counts.get(answer, 0) + 1
+    return weighted([(answer, weight / counts[answer] ** 0.5) for answer, weight in votes])
+
+
 def hierarchical(votes: Votes, n_intervals: int = 10) -> int:
     weights = np.array([weight for _, weight in votes])
     low, width = weights.min(), (weights.max() - weights.min()) / n_intervals

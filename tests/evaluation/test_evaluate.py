@@ -12,7 +12,7 @@ from distrivote.evaluation import scoring
 from distrivote.evaluation.evaluate import evaluate
 from distrivote.evaluation.experiments.base import Setting
 from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
-from distrivote.evaluation.experiments.separation import rank_accuracies
+from distrivote.evaluation.experiments.separation import rank_accuracies, side_counts
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.results import Report, Row, Table
 from distrivote.evaluation.scoring import score
@@ -236,3 +236,45 @@ def test_of_equal_confidences_the_earlier_ones_are_the_surer() -> None:
     accuracies = rank_accuracies(pool("q", [0] * 20 + [1] * 20, [5.0] * 40))
     assert accuracies is not None
     assert accuracies.tolist() == [0.0] * 10 + [1.0] * 10
+
+
+def test_both_sides_of_the_split_are_followed_by_rank() -> None:
+    # 40 answers of two humps: the upper half is right but for its lowest, the lower half wrong but for its
+    # highest. Ranks hold two each; those of the lower half are of the likely wrong side.
+    confidence = [1 + i / 100 for i in range(20)] + [9 + i / 100 for i in range(20)]
+    made = pool("q", [1] * 19 + [0] + [1] + [0] * 19, confidence)
+    right, members = side_counts(made)
+    assert members[0].tolist() == [2.0] * 10 + [0.0] * 10
+    assert members[1].tolist() == [0.0] * 10 + [2.0] * 10
+    assert right[0].tolist() == [0.0] * 9 + [1.0] + [0.0] * 10
+    assert right[1].tolist() == [0.0] * 10 + [1.0] + [2.0] * 9
+    (result,) = evaluate([pool_set(made)], ["separation"], n_repeats=1).results
+    chart = next(chart for chart in result.charts if chart.name.endswith("by-side"))
+    shares = {(row["side"], row["rank"]): row["share"] for row in chart.rows}
+    assert shares["likely wrong", 9.5 / 20] == 0.5
+    assert shares["likely right", 10.5 / 20] == 0.5
+    assert len(shares) == 20
+    assert side_counts(pool("few", [0] * 19, list(range(1, 20)))) is None
+
+
+def test_the_density_differences_of_the_papers_text_stand_beside_ours() -> None:
+    sets = [
+        random_set(4, 40, model="DeepSeek-R1-8B", benchmark="HMMT2025"),
+        random_set(4, 40, model="DeepSeek-R1-8B", benchmark="HMMT2025", ssc=True, name="steered"),
+    ]
+    found = rows(evaluate(sets, ["separation"], n_repeats=1, against_paper=True), "DeepSeek-R1-8B-density")
+    assert found["BasicInference"]["HMMT2025_paper"] == 0.165
+    assert found["SelfStepConf"]["HMMT2025_paper"] == 0.251
+
+
+def test_the_released_vote_is_measured_beside_the_papers() -> None:
+    report = evaluate([random_set(6)], ["main", "components"], n_repeats=2)
+    both = [
+        {str(row["pair"]) for row in table.rows}
+        for result in report.results
+        for table in result.tables
+        if table.name == "model-differences"
+    ]
+    assert {"DIS-GMM, released − DIS-GMM", "Root − SC", "auto − SC"} <= both[0]
+    assert {"dis-gmm:released − dis-gmm", "hier:released − hier"} <= both[1]
+    assert "wsc-top50:released − wsc-top50" not in both[1]

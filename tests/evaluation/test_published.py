@@ -14,7 +14,7 @@ from distrivote.evaluation.published import BENCHMARKS, CONTRADICTIONS, N_QUESTI
 
 
 def test_all_of_the_papers_numbers_are_there() -> None:
-    assert len(published()) == 4254
+    assert len(published()) == 4256
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,12 @@ def test_main_results_are_one_table(model: str, method: str, value: float | None
     found = published().find("main_results", model, method, "", "Avg.", "voting_accuracy")
     assert found is not None
     assert found != 75.30 if value is None else found == value
+
+
+@pytest.mark.parametrize(("method", "value"), [("BasicInference", 0.165), ("SelfStepConf", 0.251)])
+def test_the_density_differences_of_the_text_are_there(method: str, value: float) -> None:
+    where = ("ssc_distribution", "DeepSeek-R1-8B", method, "", "HMMT2025", "Density difference")
+    assert published().find(*where) == value
 
 
 def test_what_the_paper_does_not_have_is_none() -> None:

@@ -1,8 +1,9 @@
 """The paper's own numbers, to be put beside measured ones.
 
 Source: "Believe Your Model: Distribution-Guided Confidence Calibration", all tables of the paper and its
-appendix, taken from its LaTeX source. `published.csv` holds 4,254 values: table, model, method, setting,
-benchmark, metric, value, spread, in the paper's units (percentages but for AUROC, counts and times).
+appendix, taken from its LaTeX source, and two numbers of its text: the density differences 0.165 and 0.251
+of its section on separation. `published.csv` holds 4,256 values: table, model, method, setting, benchmark,
+metric, value, spread, in the paper's units (percentages but for AUROC, density differences, counts, times).
 They are facts about the authors' runs, not about this program; where they contradict each other,
 `CONTRADICTIONS` says so.
 """
@@ -60,7 +61,8 @@ CONTRADICTIONS: Mapping[str, tuple[str, ...]] = {
     "top-threshold": (
         "The paper's WSC-TopK at 50% (HMMT2025 79.64) is the hierarchical vote over the top half (79.95),"
         " not WSC-Top50 (73.80): compare it with the hierarchical rows.",
-        "The paper draws 256 responses for this table, and 128 for the others.",
+        "The paper draws 256 responses for this table, as is done here where the pools have as many, and 128"
+        " for the others.",
     ),
     "separation": (
         "The paper gives WAcc of DeepSeek-R1-8B on HMMT2025 as 61.59 in one table and as 67.28 in another.",

@@ -1,4 +1,4 @@
-"""Experiments about confidences themselves: other measures, sorted, and by answer."""
+"""Experiments about confidences themselves: other measures, and sorted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from distrivote.evaluation.experiments.base import (
     slug,
 )
 from distrivote.evaluation.experiments.points import column_words, last_column
-from distrivote.evaluation.experiments.separation import histogram_edges, histogram_rows
 from distrivote.evaluation.experiments.tables import budget_words, near_the_best
 from distrivote.evaluation.experiments.whole import WAYS, no_ssc_note, sets_of, voters, whole_measured
 from distrivote.evaluation.metrics import auroc, weighted_accuracy
@@ -205,83 +204,6 @@ def _make_sorted(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     return Findings(tables, charts, notes)
 
 
-# Answers as components
-
-N_ANSWERS = 8
-
-
-def _make_answers(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
-    tables, charts, notes = [], [], []
-    for study in setting.studies:
-        way = WAYS[0] if study.has(starred=False) else WAYS[1]
-        for each in sets_of(setting, study, way):
-            if not has_confidence(each):
-                notes.append(f"{each.name}: no confidences, so answers have no distributions")
-                continue
-            found = sorted(_answers(each.pools), key=lambda answer: -int(answer[0]["n"] or 0))[:N_ANSWERS]
-            rows = [row for row, _ in found]
-            columns = (
-                Column("answer", "Answer"),
-                Column("right", "Right"),
-                Column("n", "Trajectories", "whole", 0),
-                Column("mean", "Mean confidence", "number", 3),
-                Column("sd", "Standard deviation", "number", 3),
-            )
-            name = f"{slug(study.model)}-{slug(each.benchmark)}"
-            title = f"{study.model} on {each.benchmark}: confidence of the {len(rows)} most frequent answers"
-            tables.append(Table(name, title, columns, tuple(rows)))
-            edges = histogram_edges(np.concatenate([values for _, values in found]))
-            charts.append(
-                Chart(
-                    name,
-                    "Can answers be told apart by confidence alone?",
-                    f"{study.model} on {each.benchmark}: {_nearest(rows)}",
-                    "histogram",
-                    Axis("confidence", "Confidence"),
-                    Axis("share", "Share of the answer's trajectories", "percent", zero=True),
-                    tuple(
-                        bin
-                        for row, values in found
-                        for bin in histogram_rows(values, edges, len(values), str(row["answer"]), "")
-                    ),
-                    series="answer",
-                    facet="answer" if len(found) > 1 else None,
-                )
-            )
-    return Findings(tables, charts, notes)
-
-
-def _answers(
-    pools: Sequence[Pool],
-) -> Iterator[tuple[dict[str, Cell], np.ndarray[tuple[int], np.dtype[np.float64]]]]:
-    """Yield every answer of every question with the confidences of its trajectories."""
-    for pool in pools:
-        there = (pool.classes >= 0) & np.isfinite(pool.confidence)
-        counts = np.bincount(pool.classes[there])
-        order = np.argsort(-counts, kind="stable")
-        for rank, number in enumerate(order[:N_ANSWERS].tolist(), start=1):
-            values = pool.confidence[there & (pool.classes == number)]
-            if len(values):
-                yield (
-                    {
-                        "answer": f"{pool.question}, answer {rank}",
-                        "right": "yes" if pool.right_classes[number] else "no",
-                        "n": len(values),
-                        "mean": float(values.mean()),
-                        "sd": float(values.std()),
-                    },
-                    values,
-                )
-
-
-def _nearest(rows: Sequence[Row]) -> str:
-    """Say how near the means of the two most frequent answers are."""
-    if len(rows) < 2:
-        return "there is only one answer"
-    first, second = (float(row["mean"] or 0.0) for row in rows[:2])
-    return f"the means of the two most frequent answers differ by {abs(first - second):.3g}"
-
-
 EXPERIMENTS = (
     Experiment(
         "confidence-measures",
@@ -290,6 +212,5 @@ EXPERIMENTS = (
         _measure_asks,
         reads=("measures",),
     ),
-    Experiment("answers-as-components", "Can answers be told apart by confidence alone?", _make_answers),
     Experiment("sorted-confidence", "Does SelfStepConf make trajectories surer?", _make_sorted),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from distrivote.errors import UnknownNameError
 from distrivote.evaluation.experiments import (
+    answers,
     calibration,
     confidence,
     sampling,
@@ -14,6 +15,7 @@ from distrivote.evaluation.experiments import (
     splits,
     steps,
     sweeps,
+    thresholds,
     trust,
     voting,
 )
@@ -25,8 +27,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         *voting.EXPERIMENTS,
         *splits.EXPERIMENTS,
         *sweeps.EXPERIMENTS,
+        *thresholds.EXPERIMENTS,
         *separation.EXPERIMENTS,
         *confidence.EXPERIMENTS,
+        *answers.EXPERIMENTS,
         *sampling.EXPERIMENTS,
         *steps.EXPERIMENTS,
         *settings.EXPERIMENTS,

@@ -1,7 +1,8 @@
 """How well does confidence tell right from wrong, with and without SelfStepConf? One experiment.
 
 Whole pools, no draws: AUROC pooled and within question, Acc, WAcc, the density difference between the
-two sides of the GMM split, the histogram of right and wrong, and the accuracy by rank of confidence.
+two sides of the GMM split, the histogram of right and wrong, and the accuracy by rank of confidence, of all
+and of either side.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from distrivote.evaluation.experiments.whole import (
 )
 from distrivote.evaluation.metrics import accuracy, auroc, density_difference, weighted_accuracy
 from distrivote.evaluation.pooled_auroc import PooledAuroc, mean_auroc, pooled_auroc
-from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
+from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Rule, Table
 from distrivote.evaluation.scoring import Scores, has_confidence
 from distrivote.evaluation.studies import Study
@@ -56,13 +57,18 @@ def _of(value: Callable[[Voters], Floats]) -> Callable[[Pool], float]:
     return lambda pool: float(value(voters(pool))[0])
 
 
-_ACCURACIES: tuple[tuple[str, str, str, Callable[[Voters], Floats]], ...] = (
-    ("acc", "Acc", "-", lambda v: accuracy(v.correct, v.members)),
-    ("wacc", "WAcc", "WAcc", lambda v: weighted_accuracy(v.confidence, v.correct, v.members)),
+_ACCURACIES: tuple[tuple[str, str, Paper | None, Callable[[Voters], Floats]], ...] = (
+    ("acc", "Acc", None, lambda v: accuracy(v.correct, v.members)),
+    (
+        "wacc",
+        "WAcc",
+        Paper("ssc_distribution", "", "WAcc"),
+        lambda v: weighted_accuracy(v.confidence, v.correct, v.members),
+    ),
     (
         "density",
         "Density difference, Acc(likely right) − Acc(likely wrong)",
-        "-",
+        Paper("ssc_distribution", "", "Density difference", 1.0),
         lambda v: density_difference(gmm_positive(v), v.correct, v.members),
     ),
 )
@@ -90,7 +96,7 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
             )
         )
         notes += _skipped(study, within)
-        for name, words, metric, value in _ACCURACIES:
+        for name, words, paper, value in _ACCURACIES:
             rows = _rows(setting, study, ways, value)
             tables.append(
                 line_table(
@@ -100,7 +106,7 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
                     title=f"{study.model}: {words}",
                     label="Sampling",
                     name=f"{study.model}-{name}",
-                    paper=Paper("ssc_distribution", "", metric),
+                    paper=paper,
                 )
             )
         differences = difference_table(setting, study, within, (("SelfStepConf", "BasicInference"),))
@@ -108,6 +114,7 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
             title = f"{study.model}: is the AUROC within questions really different?"
             tables.append(Table(differences.name, title, _as_numbers(differences.columns), differences.rows))
         charts += [_histogram(setting, study, ways), _by_rank(setting, study, ways)]
+        charts += [_by_side(setting, study, ways)]
         notes += no_ssc_note(study)
     return Findings(tables, charts, notes)
 
@@ -252,14 +259,62 @@ def _by_rank(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
     )
 
 
+def _by_side(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
+    rows: list[Row] = []
+    for way in ways:
+        known = [side_counts(pool) for each in sets_of(setting, study, way) for pool in each.pools]
+        right, members = np.sum(
+            [each for each in known if each is not None] or np.zeros((1, 2, 2, 1)), axis=0
+        )
+        for side, words in enumerate(("likely wrong", "likely right")):
+            for rank in np.flatnonzero(members[side]).tolist():
+                share = float(right[side, rank] / members[side, rank])
+                rows.append({"rank": (rank + 0.5) / N_RANKS, "share": share, "side": words, "way": way.name})
+    return Chart(
+        f"{slug(study.model)}-by-side",
+        "How right are the two sides of the split, by rank of confidence?",
+        f"{study.model}, each question cut by two Gaussians; all trajectories of a rank and side together",
+        "lines",
+        Axis("rank", "Rank of confidence in its question (0: least sure)", "percent"),
+        Axis("share", "Share of right answers", "percent"),
+        tuple(rows),
+        series="side",
+        facet="way" if len(ways) > 1 else None,
+    )
+
+
+def side_counts(pool: Pool) -> Floats | None:
+    """Return the right ones and all in each twentieth by confidence, (2, 2, 20): likely wrong side first.
+
+    None if the pool has fewer than 20 answers.
+    """
+    batch = voters(pool)
+    order = _ascending(batch)
+    if len(order) < N_RANKS:
+        return None
+    right, positive = (each[batch.members][order] for each in (batch.correct, gmm_positive(batch)))
+    counts = np.zeros((2, 2, N_RANKS))
+    for rank, some in enumerate(np.array_split(np.arange(len(order)), N_RANKS)):
+        for side in (0, 1):
+            who = positive[some] == bool(side)
+            counts[:, side, rank] = right[some][who].sum(), who.sum()
+    return counts
+
+
+def _ascending(batch: Voters) -> Ints:
+    """Return the places of the members from least to most sure, of equal ones the earlier as the surer."""
+    values = batch.confidence[batch.members]
+    places: Ints = len(values) - 1 - np.argsort(values[::-1], kind="stable")
+    return places
+
+
 def rank_accuracies(pool: Pool) -> Floats | None:
     """Return the accuracy in each twentieth of a pool by confidence; None if it has fewer than 20."""
     batch = voters(pool)
-    values, right = batch.confidence[batch.members], batch.correct[batch.members]
-    if len(values) < N_RANKS:
+    order = _ascending(batch)
+    if len(order) < N_RANKS:
         return None
-    # Of equal ones the earlier counts as surer, as in every vote.
-    parts = np.array_split(right[::-1][np.argsort(values[::-1], kind="stable")], N_RANKS)
+    parts = np.array_split(batch.correct[batch.members][order], N_RANKS)
     return np.array([part.mean() for part in parts])
 
 

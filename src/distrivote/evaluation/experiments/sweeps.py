@@ -1,4 +1,4 @@
-"""Experiments that follow methods over a range of one parameter: budget, top-threshold, intervals."""
+"""Experiments that follow methods over a range of one parameter: budget, intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from distrivote.evaluation.experiments.points import column_words, last_column, 
 from distrivote.evaluation.experiments.tables import (
     Measured,
     Paper,
-    budget_words,
     line_table,
     measured,
     missing_notes,
@@ -24,8 +23,6 @@ from distrivote.nouns import count
 
 BUDGETS = (8, 16, 32, 64, 128, 256)
 BUDGET_METHODS = ("WSC-Top50", "WSC-GMM", "WSC-GMM*", "DIS-Top50", "DIS-GMM", "DIS-GMM*")
-
-TOPS = (1, *range(2, 10), *range(10, 100, 5), 99)
 
 INTERVALS = tuple(range(1, 21))
 INTERVAL_METHODS = ("DIS-Top50", "DIS-GMM", "DIS-GMM*")
@@ -53,6 +50,8 @@ class Sweep:
     title: str
     axis: Axis
     entries: Callable[[Setting, Study], Sequence[Entry]]
+    budget: Callable[[Setting, Study], int | None] = lambda setting, _study: setting.budget
+    """Of all its entries; None if they have different ones."""
 
     def asks(self, setting: Setting) -> Iterator[Ask]:
         for study in setting.studies:
@@ -74,14 +73,16 @@ class Sweep:
                 continue
             where = {entry.line.label: entry for entry in entries}
             papers = {label: entry.paper for label, entry in where.items() if entry.paper is not None}
-            title = f"{study.model}: {self.title[0].lower()}{self.title[1:]} ({self._words(setting)})"
+            title = f"{study.model}: {self.title[0].lower()}{self.title[1:]} ({self._words(setting, study)})"
             name = f"{study.model}-{self.name}"
             tables.append(line_table(setting, study, rows, title=title, name=name, settings=papers))
             charts.append(self._chart(setting, study, rows, where))
         return Findings(tables, charts, notes)
 
-    def _words(self, setting: Setting) -> str:
-        return count(setting.n_repeats, "repeat") if self.name == "budget" else budget_words(setting)
+    def _words(self, setting: Setting, study: Study) -> str:
+        budget = self.budget(setting, study)
+        repeats = count(setting.n_repeats, "repeat")
+        return repeats if budget is None else f"{count(budget, 'trajectory')}, {repeats}"
 
     def _chart(
         self, setting: Setting, study: Study, rows: Sequence[Measured], where: dict[str, Entry]
@@ -99,7 +100,8 @@ class Sweep:
         return Chart(
             f"{slug(study.model)}-{self.name}",
             self.title,
-            f"{study.model}, {column_words(column)}, {self._words(setting)}; 95% intervals over questions",
+            f"{study.model}, {column_words(column)}, {self._words(setting, study)};"
+            " 95% intervals over questions",
             "lines",
             self.axis,
             Axis("accuracy", "Voting accuracy", "percent"),
@@ -161,20 +163,6 @@ def _budget_notes(setting: Setting, study: Study) -> list[str]:
     ]
 
 
-def _top_entries(_setting: Setting, _study: Study) -> list[Entry]:
-    return [
-        Entry(
-            line(f"{words}, top {top}%", f"{vote}-top{top}", paper="WSC-TopK"),
-            words,
-            top,
-            # The paper's WSC-TopK is the hierarchical vote: see published.CONTRADICTIONS.
-            Paper("top_threshold", f"top={top}%") if vote == "hier" else None,
-        )
-        for vote, words in (("wsc", "weighted"), ("hier", "hierarchical"))
-        for top in TOPS
-    ]
-
-
 def _intervals(n: int) -> str:
     return f"{n} interval{'s' if n > 1 else ''}"
 
@@ -221,18 +209,9 @@ EXPERIMENTS = (
             "What does a larger budget buy?",
             Axis("x", "Budget (trajectories)", "whole", log=True),
             _budget_entries,
+            lambda _setting, _study: None,
         ),
         also=_budget_notes,
-    ),
-    _experiment(
-        "top-threshold",
-        "How much of the pool should a fixed filter keep?",
-        Sweep(
-            "top-threshold",
-            "How much of the pool should a fixed filter keep?",
-            Axis("x", "Share kept (%)", "whole"),
-            _top_entries,
-        ),
     ),
     _experiment(
         "intervals",
