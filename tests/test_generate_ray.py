@@ -49,7 +49,7 @@ def test_what_the_workers_engines_note_is_said_here_once(tmp_path: Path) -> None
     with ScriptedServer(ToyServer(lambda _: [Token("So 4.")], gives=0)) as server:
         given = ["--base-url", server.url, "--model", "toy", "--no-ssc", "-o", str(tmp_path / "run")]
         made = subprocess.run([*command, *cluster, *given], capture_output=True, text=True, check=True)
-    assert made.stderr.count("gives no log-probabilities: only majority voting (sc) works") == 1
+    assert made.stderr.count("gives no log-probabilities: majority voting decides") == 1
     assert len(Run.open(tmp_path / "run").done()) == 8
 
 

@@ -490,7 +490,7 @@ def test_no_log_probabilities_leave_majority_voting(gives: int) -> None:
         found = sample(engine, 2)
         assert [t.text for t in found] == [PLAIN, PLAIN]
         assert all(t.tokens == () for t in found)
-        assert "only majority voting (sc) works" in engine.notes[0]
+        assert "majority voting decides on its replies" in engine.notes[0]
         with pytest.raises(EngineError, match="which SelfStepConf needs: use --no-ssc"):
             sample(engine, 2, controller=SelfStepConf())
 

@@ -102,9 +102,7 @@ class Meeting:
             self._note(f"{server.url} takes no seed: what it samples can't be sampled again")
         n = server.dialect.n_logprobs
         if not n:
-            self._note(
-                f"{server.url} gives no log-probabilities: only majority voting (sc) works with its replies"
-            )
+            self._note(f"{server.url} gives no log-probabilities: majority voting decides on its replies")
         elif n < self._asked:
             self._note(
                 f"{server.url} gives {n} log-probabilities per token where {self._asked} were asked for: all"

@@ -20,7 +20,7 @@ from typing import Any
 
 from distrivote.answers.equality import Equality, equality
 from distrivote.answers.extract import OwnExtractor, extractor
-from distrivote.confidence import DEFAULT_K, measure_named
+from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, measure_named
 from distrivote.confidence.tokens import check_k
 from distrivote.errors import MissingPackageError
 from distrivote.integrations.repeats import Voted, vote_on
@@ -76,7 +76,7 @@ def with_confidence(
     scorer: Scorer,
     *,
     extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str = "answer-step",
+    measure: str = DEFAULT_MEASURE,
     k: int = DEFAULT_K,
 ) -> Scorer:
     """Wrap a scorer so that its scores say how sure the model was, in metadata["confidence"].

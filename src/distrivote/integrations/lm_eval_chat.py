@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from distrivote.answers.extract import extractor
-from distrivote.confidence import DEFAULT_K, measure_named
+from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, measure_named
 from distrivote.errors import MissingPackageError
 from distrivote.integrations.lm_eval import Reply
 from distrivote.integrations.replies import reply_confidence
@@ -31,7 +31,7 @@ except ImportError as error:
 class ConfidentChat(LocalChatCompletion):
     """Takes the model_args of local-chat-completions, and `extract` and `measure`."""
 
-    def __init__(self, *, extract: str = "auto", measure: str = "answer-step", **model_args: Any) -> None:
+    def __init__(self, *, extract: str = "auto", measure: str = DEFAULT_MEASURE, **model_args: Any) -> None:
         extractor(extract)
         measure_named(measure)
         super().__init__(**model_args)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from distrivote.answers.extract import OwnExtractor
 from distrivote.ballots import ballot_of
-from distrivote.confidence import DEFAULT_K, entries_given
+from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, entries_given
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
 
@@ -32,7 +32,7 @@ def reply_confidence(
     choice: Any,
     *,
     extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str = "answer-step",
+    measure: str = DEFAULT_MEASURE,
     k: int = DEFAULT_K,
 ) -> ReplyConfidence:
     """Return the confidence of a choice in OpenAI's form, a dict or an object.

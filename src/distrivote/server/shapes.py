@@ -139,10 +139,12 @@ def vote_json(tally: Tally, ballot: Ballot, indices: Sequence[int]) -> dict[str,
                 "likely_right": None if tally.first_split is None else bool(likely[at]),
                 "kept": bool(kept[at]),
             }
-            for at, (given, confidence) in enumerate(
-                zip(ballot.classes.tolist(), ballot.confidences.tolist(), strict=True)
+            for (at, given), confidence in zip(
+                ((at, given) for at, given in enumerate(ballot.classes.tolist()) if given >= 0),
+                tally.confidences.tolist(),
+                strict=True,
             )
-            if given >= 0 and not math.isnan(confidence)
+            if not math.isnan(confidence)
         ],
         "first_split": _split_json(tally.first_split),
         "split": _split_json(tally.split),

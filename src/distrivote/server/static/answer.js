@@ -85,7 +85,7 @@ function verdict(vote) {
 function facts(vote) {
   const { tally, final, progress } = vote;
   const rows = [];
-  if (tally?.majority != null && tally.method !== "sc") {
+  if (tally?.majority != null && tally.method !== "sc" && !tally.fallback) {
     const same = tally.majority === tally.answer;
     const mark = vote.majorityRight == null ? "" : vote.majorityRight ? " ✓" : " ✗";
     const tone = vote.majorityRight ? "right" : "wrong";
