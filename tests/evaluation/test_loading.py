@@ -54,7 +54,7 @@ def test_a_run_becomes_a_pool_set(tmp_path: Path) -> None:
     np.testing.assert_array_equal(only.measures["tail"], [np.nan, 3.0, np.nan, np.nan])
     assert only.n_tokens is not None
     assert only.n_tokens.tolist() == [10, 20, 30, 40]
-    assert loaded.notes == ("first: 1 of 2 questions have no known answer and are left out",)
+    assert loaded.notes == ("first: 1 of 2 questions has no known answer and is left out",)
 
 
 def test_steps_and_reflections_are_counted_only_if_asked_for(tmp_path: Path) -> None:
