@@ -41,7 +41,7 @@ def test_one_is_never_called_many(
             ["import", "t.csv", "-o", "imported"],
             ["vote", "t.csv"],
             ["evaluate", "run", "--repeats", "1", "--budget", "1", "-o", "report.md"],
-            ["simulate", "--questions", "1", "--trajectories", "1", "-o", "made"],
+            ["simulate", "deepseek-r1-8b/hmmt2025", "--questions", "1", "--trajectories", "1", "-o", "made"],
         ]
         for command in commands:
             with pytest.raises(SystemExit) as ended:

@@ -815,7 +815,7 @@ def test_a_reply_that_is_refused_does_not_cost_the_others_of_a_question_that_was
 
     with serving(answer, n_parallel=1) as (_, engine):
         found: list[Trajectory] = []
-        with pytest.raises(EngineError, match=r"^1 of 8 trajectories are missing: .*was filtered"):
+        with pytest.raises(EngineError, match=r"^1 of 8 trajectories is missing: .*was filtered"):
             found.extend(engine.sample(QUESTION, 8, PARAMS))
         assert [trajectory.index for trajectory in found] == [0, 1, 2, 4, 5, 6, 7]
 

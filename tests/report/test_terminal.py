@@ -10,10 +10,11 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from distrivote.nouns import count, shortened, visible
+from distrivote.nouns import count
 from distrivote.report.columns import Column, lines_of
 from distrivote.report.palette import DARK, LIGHT, palette
 from distrivote.report.terminal import Choice, Score, VoteRow, summary, vote_table
+from distrivote.report.text import shortened, visible
 
 WIDTHS = [20, 30, 45, 60, 80, 120, 200]
 
