@@ -15,7 +15,7 @@ PACKAGE = Path(distrivote.__file__).parent
 
 # Data flows one way: a module imports only from its own line and the lines above it.
 LAYERS = [
-    {"errors", "nouns"},
+    {"defaults", "errors", "nouns"},
     {"problem"},
     {"trajectory"},
     {"splitting"},

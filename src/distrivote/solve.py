@@ -18,6 +18,7 @@ from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
 from distrivote.ballots import ballot_of
 from distrivote.confidence import DEFAULT_MEASURE, Measure
+from distrivote.defaults import METHOD
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.warmup import sample_after_warmup
 from distrivote.errors import EngineError, InputError
@@ -93,7 +94,7 @@ class Solution:
 def solve(
     engine: Engine,
     problem: Problem | str,
-    pipeline: Pipeline | str = "dis-gmm",
+    pipeline: Pipeline | str = METHOD,
     budget: int = 32,
     ssc: Controller | None = SSC,
     params: SamplingParams | None = None,
@@ -202,7 +203,7 @@ def check_budget(budget: int) -> None:
 def solution_of(
     problem: Problem | str,
     trajectories: Iterable[Trajectory],
-    pipeline: Pipeline | str = "dis-gmm",
+    pipeline: Pipeline | str = METHOD,
     ssc: Controller | None = SSC,
     *,
     same: str | Equality | None = None,

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
 from distrivote.confidence import Measure
+from distrivote.defaults import METHOD
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.errors import EngineError
 from distrivote.problem import Problem
@@ -100,7 +101,7 @@ class _Gone(Exception):
 async def asolve(
     engine: Engine,
     problem: Problem | str,
-    pipeline: Pipeline | str = "dis-gmm",
+    pipeline: Pipeline | str = METHOD,
     budget: int = 32,
     ssc: Controller | None = SSC,
     params: SamplingParams | None = None,

@@ -21,6 +21,7 @@ import numpy as np
 
 from distrivote.answers.equality import Equality, equality
 from distrivote.answers.equivalence import classify
+from distrivote.defaults import PAPER_METHOD
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.nouns import count
 from distrivote.selfstepconf import ENDED
@@ -37,7 +38,7 @@ RULES: dict[str, str] = {
 }
 """The names of the rules, with what they mean."""
 
-METHOD = "dis-gmm"
+METHOD = PAPER_METHOD
 _N_FIRST = 64
 """Completions that are looked at first; most ballots that are not settled show it in these."""
 

@@ -48,6 +48,7 @@ from distrivote.cli.options import (
     engine_of,
     template_of,
 )
+from distrivote.defaults import METHOD
 from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def ask(
     base_url: BaseUrl = None,
     api_key: ApiKey = None,
     budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
-    method: Method = "dis-gmm",
+    method: Method = METHOD,
     signal: Measured = None,
     min_probability: MinProbability = 0.0,
     calibration: CalibrationFile = None,

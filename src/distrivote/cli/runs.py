@@ -11,6 +11,7 @@ import typer
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note, say
 from distrivote.cli.options import Json, Method, Same
+from distrivote.defaults import METHOD
 from distrivote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def show(
     run: _RunArgument,
     question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="Its id.")] = None,
     sample: Annotated[int | None, typer.Argument(metavar="SAMPLE", help="Its number, from 0.")] = None,
-    method: Method = "dis-gmm",
+    method: Method = METHOD,
     same: Same = None,
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""

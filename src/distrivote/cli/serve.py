@@ -25,6 +25,7 @@ from distrivote.cli.options import (
     calibration_of,
     engine_of,
 )
+from distrivote.defaults import METHOD
 from distrivote.errors import EngineError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def serve(
     max_concurrency: Annotated[
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
     ] = 16,
-    method: Method = "dis-gmm",
+    method: Method = METHOD,
     signal: Measured = None,
     ssc: Ssc = True,
     min_probability: Annotated[

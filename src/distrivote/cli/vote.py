@@ -22,6 +22,7 @@ from distrivote.cli.options import (
     columns_of,
 )
 from distrivote.cli.progress import Progress
+from distrivote.defaults import METHOD
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def vote(
             "--method",
             "-m",
             metavar="NAME",
-            help="How to vote, dis-gmm if not said; repeat for several.",
+            help=f"How to vote, {METHOD} if not said; repeat for several.",
             show_default=False,
         ),
     ] = None,
@@ -125,7 +126,7 @@ def vote(
     from distrivote.store.writing import check_output
     from distrivote.voting.methods import parse_method
 
-    pipelines = {pipeline.name: pipeline for pipeline in map(parse_method, method or ["dis-gmm"])}
+    pipelines = {pipeline.name: pipeline for pipeline in map(parse_method, method or [METHOD])}
     if output is not None:
         if explain is not None:
             raise InputError("-o writes the votes on all questions: leave out -o or --explain")

@@ -22,6 +22,7 @@ from distrivote.answers.equality import Equality, equality
 from distrivote.answers.extract import OwnExtractor, extractor
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, measure_named
 from distrivote.confidence.tokens import check_k
+from distrivote.defaults import METHOD
 from distrivote.errors import MissingPackageError
 from distrivote.integrations.repeats import Voted, vote_on
 from distrivote.integrations.replies import reply_confidence
@@ -48,7 +49,7 @@ except ImportError as error:
 
 
 @score_reducer
-def distrivote(method: str = "dis-gmm", same: str = DEFAULT_SAME) -> ScoreReducer:
+def distrivote(method: str = METHOD, same: str = DEFAULT_SAME) -> ScoreReducer:
     """Reduce the scores of a sample's epochs to the score of the answer that wins the vote.
 
     Args:

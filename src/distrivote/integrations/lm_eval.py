@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Self
 
 from distrivote.answers.equality import equality
 from distrivote.answers.extract import extractor
+from distrivote.defaults import METHOD
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.integrations.repeats import vote_on
 from distrivote.problem import DEFAULT_SAME
@@ -66,7 +67,7 @@ class DistrivoteFilter(Filter):
 
     def __init__(
         self,
-        method: str = "dis-gmm",
+        method: str = METHOD,
         extract: str = "auto",
         pattern: str | None = None,
         same: str = DEFAULT_SAME,

@@ -181,6 +181,12 @@ def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
             f"{totals.n_small:,} {of} {have} fewer than {MIN_POOL} answers:"
             " a split by confidence is mostly noise there"
         )
+    if totals.n_overruling:
+        go = "goes" if totals.n_overruling == 1 else "go"
+        notes.append(
+            f"{totals.n_overruling:,} {of} with fewer than {MIN_POOL} answers {go} against a clear majority:"
+            " confidence is weak evidence there"
+        )
     if totals.n_one_hump:
         have = "has" if totals.n_one_hump == 1 else "have"
         notes.append(

@@ -24,6 +24,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from distrivote.answers.mathverify import shared_verifier
+from distrivote.defaults import METHOD
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import DistrivoteError
 from distrivote.problem import TEMPLATES
@@ -73,7 +74,7 @@ _NAMED_BUDGETS = (8, 32, 128)
 
 
 def create_app(
-    engine: Engine, pipeline: Pipeline | str = "dis-gmm", settings: Settings | None = None
+    engine: Engine, pipeline: Pipeline | str = METHOD, settings: Settings | None = None
 ) -> FastAPI:
     """Return the application that answers by voting.
 

@@ -65,6 +65,8 @@ class Verdict(NamedTuple):
     """Text: the answer that is not probable enough; null for none."""
 
     abstained: npt.NDArray[np.bool_]
+    overrules: npt.NDArray[np.bool_]
+    """Whether the winner goes against a clear majority of few answers."""
 
     @property
     def winner(self) -> pa.Array:
@@ -190,6 +192,7 @@ def _verdict(some: Questions, outcome: Outcome, min_probability: float, judge: J
         probability=outcome.probability,
         withheld=labels(np.where(abstained, outcome.winner, -1)),
         abstained=abstained,
+        overrules=outcome.overrules,
     )
 
 
@@ -243,6 +246,9 @@ class Totals:
     accuracy: dict[str, Accuracy] = field(default_factory=dict)
     """Of the answers that were given."""
 
+    n_overruling: int = 0
+    """Questions with few answers and a clear majority that one of the methods goes against."""
+
     n_withheld: dict[str, int] = field(default_factory=dict)
     """Answers that were not probable enough, by method."""
 
@@ -262,6 +268,9 @@ class Totals:
         separations = [results.verdicts[name].separation for name in self.methods]
         one_hump = np.any([d < MIN_SEPARATION for d in separations], axis=0)
         self.n_one_hump += int((one_hump & (n_measured >= MIN_POOL)).sum())
+        self.n_overruling += int(
+            np.any([results.verdicts[name].overrules for name in self.methods], axis=0).sum()
+        )
         for name in dict.fromkeys([*self.methods, MAJORITY]):
             right = results.verdicts[name].given_right
             withheld = int(results.verdicts[name].abstained.sum())

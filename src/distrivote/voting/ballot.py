@@ -271,3 +271,6 @@ class Outcome(NamedTuple):
 
     probability: npt.NDArray[np.float64]
     """How probable the winner is; NaN without a calibration, 0 without an answer."""
+
+    overrules: npt.NDArray[np.bool_]
+    """Whether the winner goes against a clear majority of fewer than 16 answers."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from distrivote.nouns import count
 from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
 from distrivote.voting.kernels.evidence import Evidence
-from distrivote.voting.kernels.pools import FloatArray, Pools
+from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, Pools
 from distrivote.voting.kernels.splits import Splits
 from distrivote.voting.pipeline import EVEN, Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
@@ -19,6 +19,9 @@ from distrivote.voting.votes import DriftingVote, HierarchicalVote, MajorityVote
 
 MIN_POOL = 16
 """Below this many answers the paper's own gain is gone."""
+
+CLEAR = 2
+"""A majority is clear where it has at least this many times the votes of the answer that wins instead."""
 
 MIN_SEPARATION = 2.0
 """Two equal Gaussians closer than two standard deviations make a single hump."""
@@ -76,7 +79,8 @@ def tally_of(ballot: Ballot, electorate: Electorate, pipeline: Pipeline, calibra
         probabilities={ballot.labels[c]: float(probabilities[c]) for c in order},
         calibrated=calibration.covers(int(answered.sum())),
         notes=ballot.notes
-        + _notes(pipeline, int(np.count_nonzero(answered)), n_measured, None if went_back else first),
+        + _notes(pipeline, int(np.count_nonzero(answered)), n_measured, None if went_back else first)
+        + _overruling(electorate, decision.winners, label),
         confidences=_seen(electorate if pipeline.by_rank else electorate.scaled, answered),
         kept=kept[answered],
     )
@@ -154,6 +158,32 @@ def _notes(pipeline: Pipeline, n_answered: int, n_measured: int, first: Splits |
             f" (means {separations(first)[0]:.1f} standard deviations apart)."
         )
     return tuple(notes)
+
+
+def _overruling(
+    electorate: Electorate, winners: IntArray, label: Callable[[np.int64], Answer | None]
+) -> tuple[str, ...]:
+    """Return the sentence that says so where few answers go against a clear majority."""
+    if not overrules(electorate, winners)[0]:
+        return ()
+    majority = electorate.count(MajorityVote(), None)
+    votes, most = majority.scores[0].astype(np.int64), majority.winners[0]
+    return (
+        f"{label(winners[0])} wins against a clear majority: {label(most)} has {votes[most]} of"
+        f" {count(int(votes.sum()), 'vote')}, and {label(winners[0])} {votes[winners[0]]}. With fewer than"
+        f" {MIN_POOL} answers confidence is weak evidence.",
+    )
+
+
+def overrules(electorate: Electorate, winners: IntArray) -> BoolArray:
+    """(n_pools,) Whether a winner goes against a clear majority of fewer than `MIN_POOL` answers."""
+    majority = electorate.count(MajorityVote(), None)
+    each = np.arange(len(winners))
+    mine, most = majority.scores[each, winners], majority.scores[each, majority.winners]
+    differs = (winners >= 0) & (winners != majority.winners)
+    return np.asarray(
+        differs & (majority.scores.sum(axis=1) < MIN_POOL) & (most >= CLEAR * mine), dtype=np.bool_
+    )
 
 
 def unmeasured_note(n_unmeasured: int, n_answered: int, method: str) -> str:

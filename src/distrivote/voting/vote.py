@@ -12,6 +12,7 @@ from itertools import repeat
 import numpy as np
 import numpy.typing as npt
 
+from distrivote.defaults import METHOD
 from distrivote.errors import InputError
 from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally
 from distrivote.voting.blocks import Block, blocks_of
@@ -20,14 +21,14 @@ from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import NOTES, Scale, check_confidences, exp_of, is_logprob, on_scale, scale_of
-from distrivote.voting.tallies import separations, tally_of
+from distrivote.voting.tallies import overrules, separations, tally_of
 from distrivote.voting.trust import Trust, learned, likelihoods
 
 
 def vote(
     answers: Ballot | Iterable[Answer | None],
     confidences: Iterable[float | None] | None = None,
-    method: str | Pipeline = "dis-gmm",
+    method: str | Pipeline = METHOD,
     *,
     calibration: Calibration | None = None,
     confidence_scale: str | None = None,
@@ -79,7 +80,7 @@ def tally_on(
 def vote_batch(
     classes: npt.ArrayLike | Sequence[npt.ArrayLike],
     confidences: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
-    methods: Iterable[str] = ("dis-gmm",),
+    methods: Iterable[str] = (METHOD,),
     *,
     confidence_scale: str | None = None,
 ) -> dict[str, IntArray]:
@@ -272,7 +273,8 @@ def _empty_outcome(n: int) -> Outcome:
 
     shares, separations, probabilities = np.zeros(n), np.full(n, np.nan), np.full(n, np.nan)
     winners, cast, kept, unmeasured, rejected = (integers() for _ in range(5))
-    return Outcome(winners, shares, cast, kept, unmeasured, rejected, separations, probabilities)
+    against = np.zeros(n, dtype=np.bool_)
+    return Outcome(winners, shares, cast, kept, unmeasured, rejected, separations, probabilities, against)
 
 
 def _record(
@@ -299,6 +301,7 @@ def _record(
         target[block.which] = np.where(ids >= 0, named, -1)
     if pipeline.filter is not None:
         outcome.separation[block.which] = separations(voters.splits(pipeline.filter))
+    outcome.overrules[block.which] = overrules(electorate, decision.winners)
     if calibration is not None:
         probabilities = electorate.probabilities(calibration, pipeline.trust or Trust())
         outcome.probability[block.which] = np.where(answered, probabilities[each, decision.winners], 0.0)
