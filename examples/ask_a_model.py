@@ -5,9 +5,7 @@ from distrivote.engines.llamacpp import LlamaCppEngine
 
 engine = LlamaCppEngine("smollm2-135m")
 problem = Problem("Tom has 5 apples and buys 7 more. How many has he?", template="worked")
-solution = solve(
-    engine, problem, "dis-gmm", budget=16, ssc=SelfStepConf(), params=SamplingParams(max_tokens=64)
-)
+solution = solve(engine, problem, budget=16, ssc=SelfStepConf(), params=SamplingParams(max_tokens=64))
 engine.close()
 
 print(solution.tally.explain())

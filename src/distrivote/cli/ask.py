@@ -117,8 +117,8 @@ def ask(
     wrong: it is there to show how it works. Ctrl-C stops the
     sampling and votes on what is finished. In a pipe the answer alone is printed.
 
-    --method auto is the careful choice: it follows DistriVoting where confidence is to be trusted, else
-    the majority. An answer below --min-probability is withheld, with exit code 3.
+    The default, --method auto, is DistriVoting unless votes and confidences together speak for another
+    answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit code 3.
     """
     from distrivote.answers.equality import equality
     from distrivote.engines.base import SamplingParams

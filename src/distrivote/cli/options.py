@@ -65,7 +65,7 @@ Method = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help="How to vote. auto is the careful choice: it believes confidence where that is worth it.",
+        help="How to vote: auto is the careful choice, dis-gmm the paper's, sc the majority.",
     ),
 ]
 Ssc = Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops.")]

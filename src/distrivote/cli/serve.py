@@ -103,8 +103,8 @@ def serve(
     Settings of the vote go into extra_body={"distrivote": {...}} or the model name, as in
     dis-gmm@16/MODEL. Ctrl-C ends it.
 
-    --method auto is the careful choice: it follows DistriVoting where confidence is to be trusted, else the
-    majority, and learns with every question how far this model's confidences are to be trusted.
+    The default, --method auto, is DistriVoting unless votes and confidences together speak for another
+    answer; --method dis-gmm is the paper's own, and learns with every question how far this model's confidences are to be trusted.
     """
     from importlib.util import find_spec
 
