@@ -118,7 +118,8 @@ def ask(
     sampling and votes on what is finished. In a pipe the answer alone is printed.
 
     The default, --method auto, is DistriVoting unless votes and confidences together speak for another
-    answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit code 3.
+    answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit
+    code 3.
     """
     from distrivote.answers.equality import equality
     from distrivote.engines.base import SamplingParams

@@ -101,10 +101,11 @@ def serve(
     A program that speaks the OpenAI API gets a vote by changing its base URL to http://HOST:PORT/v1; a
     person opens http://HOST:PORT. Without --base-url or --engine a small model runs in this process.
     Settings of the vote go into extra_body={"distrivote": {...}} or the model name, as in
-    dis-gmm@16/MODEL. Ctrl-C ends it.
+    auto@16/MODEL. Ctrl-C ends it.
 
     The default, --method auto, is DistriVoting unless votes and confidences together speak for another
-    answer; --method dis-gmm is the paper's own, and learns with every question how far this model's confidences are to be trusted.
+    answer; --method dis-gmm is the paper's own. auto learns with every question how far this model's
+    confidences are to be trusted.
     """
     from importlib.util import find_spec
 
