@@ -18,7 +18,7 @@ from functools import cache
 from typing import TypeAlias
 
 from distrivote.answers.forms import form_of, is_formula, normal_form, plainly_equal
-from distrivote.answers.mathverify import MathEqual, installed_version, math_equal, shared_verifier
+from distrivote.answers.mathverify import MathEqual, math_equal, shared_verifier
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError, MissingPackageError, UnknownNameError
 from distrivote.problem import DEFAULT_SAME
@@ -64,7 +64,7 @@ class Equality:
         """What else a grade depends on: the version of the rules and, for mathematics, of math-verify."""
         if not self.is_math:
             return str(RULES_VERSION)
-        return f"{RULES_VERSION}, math-verify {installed_version() or 'not installed'}"
+        return f"{RULES_VERSION}, math-verify {shared_verifier().version or 'not installed'}"
 
     def for_pool(self, budget: float | None = None) -> Equality:
         """Return it for one pool of answers, with seconds to spend and doubts of its own."""

@@ -24,8 +24,8 @@ import threading
 import time
 import weakref
 from fractions import Fraction
-from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
+from functools import cached_property
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
@@ -43,15 +43,6 @@ def math_equal(a: str, b: str) -> bool:
     (True, False)
     """
     return shared_verifier().equal()(a, b)
-
-
-@cache
-def installed_version() -> str | None:
-    """Return the version of math-verify, None if it is not installed."""
-    try:
-        return version("math-verify")
-    except PackageNotFoundError:
-        return None
 
 
 def shared_verifier() -> MathVerifier:
@@ -93,6 +84,14 @@ class MathVerifier:
     def is_installed(self) -> bool:
         """Whether math-verify is there; looking for it reads folders, which takes 0.3 ms."""
         return find_spec("math_verify") is not None
+
+    @cached_property
+    def version(self) -> str | None:
+        """Of math-verify; None if it is not installed."""
+        try:
+            return metadata.version("math-verify") if self.is_installed else None
+        except metadata.PackageNotFoundError:
+            return "unknown"
 
     def start(self) -> None:
         """Start a worker if there is none, without waiting until it has loaded."""

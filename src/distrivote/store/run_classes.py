@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equality import NAMED, RULES_VERSION, Equality, equality
 from distrivote.answers.equivalence import grade
-from distrivote.answers.mathverify import installed_version
+from distrivote.answers.mathverify import shared_verifier
 from distrivote.answers.remarks import Remarks
 from distrivote.problem import DEFAULT_SAME
 from distrivote.store.manifest import Manifest
@@ -73,7 +73,7 @@ def _is_current(manifest: Manifest, rule: Equality) -> bool:
     grader = manifest.grader
     if grader is None or grader["same"] != rule.name or not rule.is_named:
         return False
-    if rule.is_math and installed_version() is None:
+    if rule.is_math and not shared_verifier().is_installed:
         # Stored by a machine that had it: better than what this one could say.
         return str(grader["version"]).startswith(f"{RULES_VERSION}, math-verify ")
     return bool(grader["version"] == rule.version)

@@ -88,19 +88,48 @@ class _Merging:
         todo = self._doubtful(block, labels, is_odd)
         if not len(todo):
             return block
+        questions = np.repeat(np.arange(len(block)), np.diff(block.offsets))
+        is_todo = np.zeros(len(block), dtype=bool)
+        is_todo[todo] = True
+        rows = np.flatnonzero(is_todo[questions] & (block.classes >= 0))
+        pairs, first, which, counts = np.unique(
+            questions[rows] * len(labels) + block.classes[rows],
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+        )
+        question, code = pairs // len(labels), pairs % len(labels)
+        group = self._groups(question, code, labels)
+        # Of a group's labels the most frequent stands for it, the first seen on ties.
+        order = np.lexsort((first, -counts, group))
+        _, heads, members = np.unique(group[order], return_index=True, return_inverse=True)
+        chosen = np.empty(len(pairs), np.int64)
+        chosen[order] = code[order][heads][members]
         classes = block.classes.copy()
-        for question in todo.tolist():
-            span = slice(int(block.offsets[question]), int(block.offsets[question + 1]))
-            mine = block.classes[span]
-            codes = {labels[code]: code for code in np.unique(mine[mine >= 0]).tolist()}
-            rule = self._rule_for(codes)
-            answers = [None if code < 0 else labels[code] for code in mine.tolist()]
-            found = classify(answers, rule)
-            self._remarks += found.remarks
-            stripped = {label.strip(): code for label, code in codes.items()}
-            numbers = np.array([stripped[label] for label in found.labels] + [-1], dtype=np.int64)
-            classes[span] = numbers[np.array(found.ids, dtype=np.int64)]
+        classes[rows] = chosen[which]
         return replace(block, classes=classes)
+
+    def _groups(
+        self, question: npt.NDArray[np.int64], code: npt.NDArray[np.int64], labels: list[str]
+    ) -> npt.NDArray[np.int64]:
+        """Return a number for each pair of question and label, the same for equal labels of a question."""
+        group = np.empty(len(question), np.int64)
+        known: dict[tuple[int, ...], tuple[tuple[int, ...], bool]] = {}
+        starts = np.flatnonzero(np.diff(question, prepend=-1)).tolist()
+        codes = code.tolist()
+        for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
+            mine = tuple(codes[start:end])
+            if mine not in known:
+                mine_labels = [labels[each] for each in mine]
+                rule = self._rule_for(mine_labels)
+                found = classify(mine_labels, rule)
+                self._remarks += found.remarks
+                known[mine] = found.ids, rule.name != self._rule.name
+            ids, is_skipped = known[mine]
+            self._n_skipped += is_skipped
+            group[start:end] = ids
+            group[start:end] += start
+        return group
 
     def _check_truths(self, block: Questions) -> None:
         if self._rule.is_math and block.truths is not None:
@@ -112,7 +141,6 @@ class _Merging:
         if self._rule.is_math and self._limit is not None:
             new = {label for label in codes if form_of(label).is_open} - self._formulas
             if len(self._formulas) + len(new) > self._limit:
-                self._n_skipped += 1
                 return NAMED["notation"]
             self._formulas |= new
         return self._rule.for_pool(GRADING_BUDGET)
