@@ -447,7 +447,7 @@ def test_a_grid_that_is_killed_goes_on_where_it_was(folder: Path) -> None:
 
 @pytest.mark.model
 def test_the_built_in_model_goes_through_the_grid_to_its_report(folder: Path) -> None:
-    given = ["smollm2-135m", "-o", "out", "--scale", "0.0005", "--max-tokens", "48"]
+    given = ["smollm2-135m", "-o", "out", "--scale", "0.0005", "--max-tokens", "24", "--threads", "1"]
     given += ["--benchmark", "arithmetic", "--benchmark", "easy-choice"]
     command = [sys.executable, "-m", "distrivote", "reproduce", *given]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
