@@ -169,6 +169,7 @@ def _conversations() -> Iterator[Conversation]:
         settings=Settings(budget=20, max_concurrency=1),
         busy=True,
     )
+    # Not a stream: it is counted when it is over, a moment after its last event.
     yield Conversation("metrics", (_chat(), _chat(distrivote={"budget": 21}), _complete(), _get("/metrics")))
 
 
