@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo help test test-faults test-model test-integrations test-vllm test-browser docs soak audit check bench lock clean
+.PHONY: demo help test test-faults test-model test-integrations test-vllm test-browser docs goldens soak audit check bench bench-record lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -51,6 +51,9 @@ check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
 
+goldens: $(VENV)/dev  ## record anew what commands, server and runs look like; read the difference in git
+	$(BIN)/python tests/goldens/record.py
+
 soak: $(VENV)/dev  ## long runs that break things on purpose; half an hour and more
 	$(BIN)/python bench/soak_killed.py
 	PYTHONPATH=tests $(BIN)/python -P bench/soak_upstream.py
@@ -73,6 +76,9 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(BIN)/python bench/stopping.py
 	$(MATH_THREADS) $(BIN)/python bench/evaluation.py
 	$(MATH_THREADS) $(BIN)/python bench/trust.py
+
+bench-record: $(VENV)/dev  ## keep the figures of all benchmarks and the mutation score, in bench/recorded.json
+	$(BIN)/python bench/record.py
 
 lock: $(VENV)/dev  ## pin the newest versions again
 	$(PIP) install uv

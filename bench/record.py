@@ -1,0 +1,149 @@
+"""Records the figures of the benchmarks, so that later ones can be compared with them.
+
+    python bench/record.py [NAME ...] [--compare]
+
+Runs `bench/NAME.py` for every name, all of them if none is given, and writes what counts into
+bench/recorded.json: ratios to competitors of the same run, shares, processor time, and the score of
+bench/mutants.py. What other names have stays as it is; after `--`, options of one benchmark, as in
+`voting -- --section start`, add to what it has. `--compare` writes nothing and prints the figures
+beside the recorded ones. The load of the machine is kept too: a record of a busy machine is worth little.
+
+All together take two hours of an idle machine; `embedded`, `stopping` and a part of `store` run the
+built-in model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+RECORDED = ROOT / "bench" / "recorded.json"
+MATH_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class Bench(NamedTuple):
+    """A script and which of its figures count: patterns of their names, with points between the levels."""
+
+    figures: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    one_thread: bool = False
+
+
+BENCHES = {
+    "voting": Bench(
+        (
+            *("pools.times_faster.*", "pools.same_winner_*", "grid.times_faster", "grid.peak_mb"),
+            *("growth.cost_over_proportional.*", "table.over_fastest_reading.*"),
+            *("start.import_beyond_empty_ms", "start.first_vote_ms", "start.help_over_typer_and_rich"),
+        ),
+        one_thread=True,
+    ),
+    "embedded": Bench(
+        ("speed.over_*", "controller.controller_share_percent", "controller.on_over_off_cpu_median")
+    ),
+    "store": Bench(
+        (
+            *("size.mb_*", "size.vote_seconds*", "writing.storing_percent"),
+            *("import.import_over_standard_unpickling", "import.import_peak_megabytes"),
+        )
+    ),
+    "engines": Bench(("client.tokens_per_second_of_one_core", "client.with_selfstepconf_*", "plugin.*")),
+    "server": Bench(
+        ("replayed.requests_per_second", "replayed.p50_ms", "replayed.server_processor_ms", "ten_million_*")
+    ),
+    "stopping": Bench(("*.accuracy", "*.same_answer", "*.trajectories", "*.tokens_spent")),
+    "evaluation": Bench(("workers_*.times_faster_by_cpu", "workers_*.peak_mb"), one_thread=True),
+    "trust": Bench(("*.single", "*.whole_run"), ("--json",), one_thread=True),
+    "mutants": Bench(("mutants", "sample", "killed", "survived", "timed out", "broken", "score")),
+}
+
+
+def named(report: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Give every value of a report with its name; rows of a list are named by their first text.
+
+    >>> dict(named({"a": {"b": 1}, "c": [{"rule": "beta", "share": 0.5}]}))
+    {'a.b': 1, 'c.beta.rule': 'beta', 'c.beta.share': 0.5}
+    """
+    match report:
+        case dict():
+            items = list(report.items())
+        case [dict(), *_]:
+            items = [(next(v for v in row.values() if isinstance(v, str)).strip(), row) for row in report]
+        case _:
+            yield path, report
+            return
+    for name, inside in items:
+        yield from named(inside, f"{path}.{name}" if path else str(name))
+
+
+def figures(report: Any, patterns: tuple[str, ...]) -> dict[str, Any]:
+    """Return the values that count."""
+    return {
+        name: value
+        for name, value in named(report)
+        if value != "" and any(fnmatch(name, pattern) for pattern in patterns)
+    }
+
+
+def measured(name: str, more: list[str]) -> dict[str, Any]:
+    """Run a benchmark and return its figures, with the load of the machine before it."""
+    bench = BENCHES[name]
+    load = round(os.getloadavg()[0], 1)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "bench" / f"{name}.py"), *bench.options, *more],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=os.environ | (MATH_THREADS if bench.one_thread else {}),
+    )
+    report = json.loads(done.stdout)
+    if name == "mutants":
+        # A mutant that runs for ever has been noticed.
+        noticed, judged = report["killed"] + report["timed out"], report["sample"] - report["broken"]
+        report["score"] = round(noticed / judged, 4)
+    return {"load_average": load, "figures": figures(report, bench.figures)}
+
+
+def compare(name: str, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Print the figures of a benchmark, recorded and now."""
+    print(f"{name} (load {before.get('load_average', '-')} then, {now['load_average']} now)")
+    old, new = before.get("figures", {}), now["figures"]
+    for figure in dict.fromkeys([*old, *new]):
+        print(f"  {figure:60}  {old.get(figure, '-')!s:>12}  {new.get(figure, '-')!s:>12}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHES))
+    parser.add_argument("--compare", action="store_true", help="print beside the record; write nothing")
+    given = sys.argv[1:]
+    own, more = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
+    args = parser.parse_args(own)
+    unknown = [name for name in args.names if name not in BENCHES]
+    if unknown or (more and len(args.names) != 1):
+        parser.error(f"no benchmark is called {unknown[0]}" if unknown else "options need one name")
+    known: dict[str, Any] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    for name in args.names or BENCHES:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        now = measured(name, more)
+        if args.compare:
+            compare(name, known.get(name, {}), now)
+            continue
+        was = known.get(name, {}).get("figures", {}) if more else {}
+        known[name] = now | {"figures": was | now["figures"]}
+        # Written at once: the next one may take an hour, or fail.
+        ordered = {each: known[each] for each in BENCHES if each in known}
+        RECORDED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
