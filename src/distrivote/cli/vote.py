@@ -245,6 +245,7 @@ def explain_question(
     from distrivote.report.explanation import explanation, told
     from distrivote.report.printouts import JsonPrintout, tally_json
     from distrivote.report.text import shortened
+    from distrivote.store.beliefs import learned_first, models_of
     from distrivote.store.lookup import ballot_of, find_question
     from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.store.results import Bar, Totals, hold_elections
@@ -262,16 +263,20 @@ def explain_question(
             yield some
 
     try:
-        one = find_question(questions(stream_questions), wanted)
+        stream, beliefs = learned_first(questions(stream_questions))
+        one = find_question(stream, wanted)
     except QuestionCameBack:
-        one = find_question(questions(hold_questions), wanted)
+        stream, beliefs = learned_first(questions(hold_questions))
+        one = find_question(stream, wanted)
         note(_unsorted(table))
+    (model,) = models_of(one)
     lacking = () if table.lacks is None else (f"There is no column {table.lacks!r} of confidences.",)
     ballot, scale = ballot_of(one, lacking), seen.scale
-    tallies = [tally_on(ballot, parse_method(name), bar.calibration, scale) for name in methods]
+    pipelines = [parse_method(name).believing(beliefs.get(model)) for name in methods]
+    tallies = [tally_on(ballot, pipeline, bar.calibration, scale) for pipeline in pipelines]
     reasons = [withheld(tally, bar.min_probability) for tally in tallies]
     n_withheld = sum(reason is not None for reason in reasons)
-    (results,) = hold_elections([one], methods, bar, table.same, scale)
+    (results,) = hold_elections([one], methods, bar, table.same, scale, beliefs)
     if as_json:
         totals = Totals(methods, bar)
         totals.add(results)

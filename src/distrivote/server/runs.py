@@ -19,6 +19,7 @@ from distrivote.report.printouts import unmeasured_notes
 from distrivote.selfstepconf import SelfStepConf
 from distrivote.server.errors import number
 from distrivote.server.shapes import steps_json, vote_json
+from distrivote.store.beliefs import learned_first
 from distrivote.store.manifest import Manifest
 from distrivote.store.questions import stream_questions
 from distrivote.store.results import Results, Totals, hold_elections, scale_of_rows
@@ -29,6 +30,7 @@ from distrivote.store.tables import Columns, open_table
 from distrivote.trajectory import Insertion, Interventions
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.methods import parse_method
+from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import Scale
 from distrivote.voting.vote import vote
@@ -159,7 +161,7 @@ def question_json(
     rows = table.to_pylist()
     answers = _answers(rows)
     ballot = Ballot.of(answers, [row["confidence"] for row in rows])
-    tally = vote(ballot, method=pipeline, calibration=calibration)
+    tally = vote(ballot, method=_believing(path, pipeline), calibration=calibration)
     controller = _controller(run.manifest)
     best = max(
         (at for at, answer in enumerate(answers) if answer is not None and answer == tally.answer),
@@ -178,6 +180,15 @@ def question_json(
         "tally": vote_json(tally, ballot, [row["sample"] for row in rows]),
         "trajectories": [_trajectory_json(row, (), controller) for row in rows],
     }
+
+
+def _believing(path: Path, pipeline: Pipeline) -> Pipeline:
+    """Return the method with what the run's own questions say of its confidences, as in the list of all."""
+    if pipeline.trust is None:
+        return pipeline
+    with open_table(str(path), Columns()) as table:
+        _, beliefs = learned_first(stream_questions(table.batches()))
+    return pipeline.believing(beliefs.get(""))
 
 
 def _answers(rows: list[dict[str, Any]]) -> list[str | None]:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from distrivote.answers.equality import Equality
+from distrivote.store.beliefs import Beliefs, learned_first, learns, models_of, of_model
 from distrivote.store.questions import Questions
 from distrivote.store.truth import UNKNOWN, Judge, is_right
 from distrivote.voting.ballot import Outcome
@@ -127,19 +128,23 @@ def hold_elections(
     bar: Bar | None = None,
     same: str | Equality | None = None,
     scale: Scale = Scale.POSITIVE,
+    beliefs: Beliefs | None = None,
 ) -> Iterator[Results]:
     """Vote on all questions by all methods (canonical names), in order.
 
     `same` says when a winner is the right answer, where rows do not tell. `scale` is that of all
-    confidences; NotPositive if it is `POSITIVE` and one of them is not.
+    confidences; NotPositive if it is `POSITIVE` and one of them is not. `beliefs` are what `auto` believes of
+    each model; if they are not given, the first questions say it.
     """
     bar = bar or Bar()
+    if beliefs is None and learns(methods):
+        questions, beliefs = learned_first(questions)
     n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
     waiting: deque[Future[Results]] = deque()
     pool = ThreadPoolExecutor(n_threads)
     try:
         for some in questions:
-            waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale))
+            waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale, beliefs or {}))
             # One in reserve per thread: memory holds a few batches, whatever the file's size.
             while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
                 yield waiting.popleft().result()
@@ -150,16 +155,17 @@ def hold_elections(
 
 
 def _results(
-    some: Questions, methods: tuple[str, ...], bar: Bar, same: str | Equality | None, scale: Scale
+    some: Questions,
+    methods: tuple[str, ...],
+    bar: Bar,
+    same: str | Equality | None,
+    scale: Scale,
+    beliefs: Beliefs,
 ) -> Results:
     names = dict.fromkeys([*methods, MAJORITY])
     if scale is Scale.POSITIVE and scale_of(some.classes, some.confidences) is not scale:
         raise NotPositive
-    outcomes = elect(
-        *(some.classes, some.confidences, some.offsets, list(names)),
-        calibration=bar.calibration,
-        scale=scale,
-    )
+    outcomes = _outcomes(some, list(names), bar.calibration, scale, beliefs)
     # The majority that is only shown beside has nobody to keep an answer from.
     least = {name: bar.min_probability if name in methods else 0.0 for name in names}
     judge = Judge(same)
@@ -173,6 +179,27 @@ def _results(
         verdicts=verdicts,
         n_doubtful=judge.n_doubtful(),
     )
+
+
+def _outcomes(
+    some: Questions, names: list[str], calibration: Calibration, scale: Scale, beliefs: Beliefs
+) -> dict[str, Outcome]:
+    """Return the outcomes of all questions, those of each model by what is believed of it."""
+
+    def elected(pools: tuple[np.ndarray, np.ndarray, np.ndarray], model: str) -> dict[str, Outcome]:
+        return elect(*pools, names, calibration=calibration, scale=scale, trust=beliefs.get(model))
+
+    models = np.array(models_of(some), dtype=object)
+    distinct = list(dict.fromkeys(models.tolist()))
+    if len(distinct) < 2 or not beliefs:
+        return elected((some.classes, some.confidences, some.offsets), *distinct[:1] or [""])
+    parts = {model: elected(of_model(some, models == model), model) for model in distinct}
+    order = np.argsort(np.concatenate([np.flatnonzero(models == model) for model in distinct]))
+    return {
+        name: Outcome(*(np.concatenate(each)[order] for each in zip(*outcomes, strict=True)))
+        for name in names
+        for outcomes in [[part[name] for part in parts.values()]]
+    }
 
 
 def _verdict(some: Questions, outcome: Outcome, min_probability: float, judge: Judge) -> Verdict:

@@ -17,7 +17,7 @@ pool where no answer has one, every method is the majority.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -256,6 +256,10 @@ class Pipeline:
         if not self.reads_confidence:
             return electorate
         return (electorate if self.by_rank else electorate.scaled).measured
+
+    def believing(self, trust: Trust | None) -> Pipeline:
+        """Return the method with this belief instead of its own, where it has one at all."""
+        return self if trust is None or self.trust is None else replace(self, trust=trust)
 
     def decide(self, electorate: Electorate) -> Decision:
         """Vote in every pool of the electorate."""

@@ -113,10 +113,7 @@ def vote_batch(
     pipelines = _pipelines(methods)
     if any(pipeline.trust is not None for pipeline in pipelines.values()):
         trust = trust_of(*pools)
-        pipelines = {
-            name: pipeline if pipeline.trust is None else replace(pipeline, trust=trust)
-            for name, pipeline in pipelines.items()
-        }
+        pipelines = {name: pipeline.believing(trust) for name, pipeline in pipelines.items()}
     return {name: outcome.winner for name, outcome in _elect(*pools, pipelines).items()}
 
 
@@ -135,6 +132,7 @@ def elect(
     *,
     calibration: Calibration | None = None,
     scale: Scale | None = None,
+    trust: Trust | None = None,
 ) -> dict[str, Outcome]:
     """Return the outcome of every pool by method, for pools that lie one after the other.
 
@@ -142,11 +140,12 @@ def elect(
         classes: Flat answer classes, any integers from 0, -1 for no answer.
         confidences: Flat, NaN where missing.
         offsets: (n_pools + 1,) Pool i is [offsets[i]:offsets[i + 1]].
-        methods: Names. `auto` judges each pool by itself.
+        methods: Names. `auto` judges each pool by itself, unless `trust` says how.
         calibration: Where probabilities come from; without one they are NaN.
         scale: How the confidences are weighed, where these are some pools of many; else they say it.
     """
-    return _elect(*_checked(classes, confidences, offsets), _pipelines(methods), calibration, scale)
+    pipelines = {name: pipeline.believing(trust) for name, pipeline in _pipelines(methods).items()}
+    return _elect(*_checked(classes, confidences, offsets), pipelines, calibration, scale)
 
 
 def _elect(

@@ -1,0 +1,73 @@
+"""How far the confidences of a file are to be trusted, learned from its own questions, for `auto`.
+
+The first questions say it for all: a file is read once, whatever its length, and every command that votes
+on it believes the same. Each value of `by` is a model of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from distrivote.store.questions import Questions
+from distrivote.voting.methods import parse_method
+from distrivote.voting.trust import Trust
+from distrivote.voting.vote import trust_of
+
+MOST_QUESTIONS = 256
+"""Once this many questions were read, no more are looked at: a belief hardly moves after that."""
+
+Beliefs = Mapping[str, Trust]
+"""What is believed of each model; "" where there is no `by`."""
+
+
+def learned_first(questions: Iterable[Questions]) -> tuple[Iterator[Questions], Beliefs]:
+    """Return the same questions, and what the first of them say about the confidences of each model."""
+    rest, held, n = iter(questions), list[Questions](), 0
+    for some in rest:
+        held.append(some)
+        n += len(some)
+        if n >= MOST_QUESTIONS:
+            break
+    return chain(held, rest), _beliefs(held)
+
+
+def learns(methods: Iterable[str]) -> bool:
+    """Whether one of the methods asks how far confidences are to be trusted."""
+    return any(parse_method(name).trust is not None for name in methods)
+
+
+def models_of(some: Questions) -> list[str]:
+    """Return the model of each question; "" where the file does not tell several apart."""
+    return [""] * len(some) if some.by is None else [str(value) for value in some.by.to_pylist()]
+
+
+def of_model(some: Questions, mine: npt.NDArray[np.bool_]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the classes, confidences and offsets of the questions of one model."""
+    sizes = np.diff(some.offsets)
+    inside = slice(int(some.offsets[0]), int(some.offsets[-1]))
+    rows = np.repeat(mine, sizes)
+    offsets = np.concatenate([[0], np.cumsum(sizes[mine])])
+    return some.classes[inside][rows], some.confidences[inside][rows], offsets
+
+
+def _beliefs(held: Sequence[Questions]) -> Beliefs:
+    parts: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+    n = 0
+    for some in held:
+        left = MOST_QUESTIONS - n
+        models = np.array(models_of(some), dtype=object)
+        first = np.arange(len(some)) < left
+        for model in dict.fromkeys(models[first].tolist()):
+            parts.setdefault(model, []).append(of_model(some, first & (models == model)))
+        n += len(some)
+    return {model: _trust(some) for model, some in parts.items()}
+
+
+def _trust(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Trust:
+    classes, confidences = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
+    sizes = np.concatenate([np.diff(offsets) for _, _, offsets in parts])
+    return trust_of(classes, confidences, np.concatenate([[0], np.cumsum(sizes)]))
