@@ -258,7 +258,7 @@ def explain_question(
     except QuestionCameBack:
         one = find_question(questions(hold_questions), wanted)
         note(_unsorted(table))
-    lacking = () if table.lacks is None else (f"There is no column {table.lacks!r} of confidences.",)
+    lacking = () if table.lacks is None else (f"{table.name} has no column {table.lacks!r}",)
     ballot, scale = ballot_of(one, lacking), seen.scale
     tallies = [tally_on(ballot, parse_method(name), bar.calibration, scale) for name in methods]
     reasons = [withheld(tally, bar.min_probability) for tally in tallies]
