@@ -140,3 +140,25 @@ def test_bins_count_every_value_once_and_never_straddle_the_cut(
     assert len(bins.counts) <= most + 1
     if cut is not None and bins.n_below:
         assert bins.counts[: bins.n_below].sum() == (array < cut).sum()
+
+
+def test_answers_without_a_confidence_are_not_in_the_picture_but_in_the_votes() -> None:
+    ballot = Ballot.of(["4"] * 4 + ["5"] * 3, [9.0, 9.5, None, None, 4.0, 4.1, 4.3])
+    text = shown(ballot)
+    assert "likely wrong 3" in text
+    assert "likely right 2" in text
+    assert "7 answers, 5 of them with a confidence" in " ".join(text.split())
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith("  4  ")] == [["4", "4"]]
+
+
+def test_a_vote_without_any_confidence_has_no_picture_and_says_why() -> None:
+    text = shown(Ballot.of(["4", "5", "4"]))
+    assert "67% of the votes · majority voting, for want of confidences" in text
+    assert "(majority voting, not dis-gmm)" in text
+    assert "likely right" not in text
+
+
+def test_best_of_negative_numbers_shows_shares_of_votes() -> None:
+    text = shown(Ballot.of(["4", "5", "5", "6"], [-0.1, -0.4, -0.3, None]), "bon")
+    assert "4 wins with 33% of the votes (bon); majority voting would have said 5." in " ".join(text.split())
+    assert [line.split()[0] for line in text.splitlines() if "%" in line][1:3] == ["4", "5"]

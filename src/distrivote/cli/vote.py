@@ -270,7 +270,7 @@ def explain_question(
         one = find_question(stream, wanted)
         note(_unsorted(table))
     (model,) = models_of(one)
-    lacking = () if table.lacks is None else (f"There is no column {table.lacks!r} of confidences.",)
+    lacking = () if table.lacks is None else (f"{table.name} has no column {table.lacks!r}",)
     ballot, scale = ballot_of(one, lacking), seen.scale
     pipelines = [parse_method(name).believing(beliefs.get(model)) for name in methods]
     tallies = [tally_on(ballot, pipeline, bar.calibration, scale) for pipeline in pipelines]

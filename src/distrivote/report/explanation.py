@@ -82,12 +82,13 @@ def _answer(
     elif tally.method != "sc":
         too = "too" if tally.majority == tally.answer else "instead"
         beside = f" · majority voting says {shortened(str(tally.majority), 40)} {too}"
-    return [line, indented(f"{tally.share:.0%} of the score{beside}", width)]
+    whole = "votes" if tally.shares_votes else "score"
+    return [line, indented(f"{tally.share:.0%} of the {whole}{beside}", width)]
 
 
 def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[Text]:
     """Return the answers: all, kept by the split, after the rejection, and their part of the score."""
-    ranked = sorted(tally.votes, key=lambda a: (a != tally.answer, -tally.scores[a], -tally.votes[a]))
+    ranked = sorted(tally.votes, key=lambda a: (a != tally.answer, -tally.share_of(a), -tally.votes[a]))
     shown = ranked[:_MOST_ANSWERS]
     if tally.rejected is not None and tally.rejected not in shown:
         shown[-1] = tally.rejected

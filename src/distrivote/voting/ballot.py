@@ -217,12 +217,17 @@ class Tally:
 
     def share_of(self, answer: Answer) -> float:
         """Return an answer's share of the score; of the votes, where scores are below 0."""
-        if min(self.scores.values()) < 0:
+        if self.shares_votes:
             return self.kept_votes[answer] / self.n_kept
         mine, total = self.scores[answer], sum(self.scores.values())
         if total == math.inf:
             return 1 / sum(score / mine for score in self.scores.values()) if mine else 0.0
         return mine / total if total else 0.0
+
+    @property
+    def shares_votes(self) -> bool:
+        """Whether shares are those of the votes: of scores below 0 there is no share."""
+        return self.fallback or min(self.scores.values(), default=0.0) < 0
 
     @property
     def probability(self) -> float:

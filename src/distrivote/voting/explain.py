@@ -30,7 +30,8 @@ def _result(tally: Tally) -> str:
         return (
             f"{tally.answer} wins with {tally.share:.0%} of the votes (majority voting, not {tally.method})."
         )
-    line = f"{tally.answer} wins with {tally.share:.0%} of the score ({tally.method})"
+    whole = "votes" if tally.shares_votes else "score"
+    line = f"{tally.answer} wins with {tally.share:.0%} of the {whole} ({tally.method})"
     if tally.method == "sc":
         return line + "."
     if tally.majority == tally.answer:
