@@ -2,8 +2,8 @@
 
 A name is VOTE, VOTE-FILTER or VOTE-FILTER-reject; `dis-FILTER` is short for `hier-FILTER-reject`. The
 filter `top` takes its percentage in the name (`top50`) or as a parameter; `none` is no filter. Parameters
-follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. `auto` is `dis-gmm`
-with trust.
+follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. `auto` is `sc` with
+trust.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ METHODS: dict[str, str] = {
     "wsc-meanshift": "weighted vote of the upper mean-shift clusters",
     "dis-top50": "DistriVoting with the more confident half",
     "dis-gmm": "DistriVoting: two Gaussians, rejection, hierarchical vote (the paper's)",
-    "auto": "DistriVoting where confidence is to be trusted, else majority voting (ours)",
+    "auto": "the most probable answer: votes and confidences, as far as these are to be trusted (ours)",
     "dis-kmeans": "DistriVoting with two means",
     "dis-meanshift": "DistriVoting with mean-shift",
     "hier-top50": "hierarchical vote of the more confident half",
@@ -85,7 +85,7 @@ def parse_method(name: str) -> Pipeline:
     """
     base, colon, settings = name.strip().partition(":")
     trusting = base == "auto"
-    words = ["dis", "gmm"] if trusting else base.split("-")
+    words = ["sc"] if trusting else base.split("-")
     if words[:2] == ["mob", "poly"]:
         words[:2] = ["mob-poly"]
     reject = words[0] == "dis"

@@ -8,8 +8,8 @@ DistriVoting is `Pipeline(HierarchicalVote(), GmmFilter(), reject=True)`: the li
 A_pos, the likely wrong half A_neg by negated confidences; if they differ, every trajectory with A_neg
 leaves the pool, the rest is split again, and its likely right half decides (section 5 of the method).
 
-`auto` is DistriVoting with `trust`, ours and not the paper's: where DistriVoting and the majority differ,
-the evidence of the confidences is weighed against the votes, and the majority decides where it weighs less.
+`auto` is the majority with `trust`, ours and not the paper's: the evidence of the confidences is weighed
+against the votes, and the answer is elected that both together make most probable.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from distrivote.errors import InputError
 from distrivote.voting.filters import Filter
 from distrivote.voting.kernels.evidence import Evidence, evidence_of
 from distrivote.voting.kernels.pools import (
+    ABSENT,
     BoolArray,
     FloatArray,
     IntArray,
     Pools,
     ranked_confidences,
+    winning_answers,
 )
 from distrivote.voting.kernels.splits import Splits, copy_of, copy_rows, put_rows
 from distrivote.voting.probability import Calibration
-from distrivote.voting.trust import Trust
+from distrivote.voting.trust import Trust, posteriors, speaks_for
 from distrivote.voting.votes import Count, HierarchicalVote, MajorityVote, Vote
 
 EVEN = 1e-9
-"""Log-odds up to this are even, but for rounding: the majority's answer stays."""
+"""Log-odds that differ by no more than this are even, but for rounding: the answer with more votes stays."""
 
 
 class Electorate:
@@ -141,8 +143,9 @@ class Decision(NamedTuple):
     """The splits that the final votes stand on, where they did not go back to the majority; None without a
     filter."""
 
-    unweighed: IntArray | None = None
-    """(n_pools,) What DistriVoting elected before its answer was weighed; None without trust."""
+    surest: IntArray | None = None
+    """(n_pools,) What was weighed against the majority: the winner, or where that is the majority's answer,
+    the one that the confidences speak for; None without trust."""
 
     preferences: FloatArray | None = None
     """(n_pools,) The log-odds of that answer against the majority's, NaN where they agree."""
@@ -163,16 +166,18 @@ class Pipeline:
     """Drop the answer that the negative side elects, if the positive side elects another."""
 
     trust: Trust | None = None
-    """Believe the majority instead where the evidence of the confidences does not outweigh its votes."""
+    """Elect what votes and confidences together make most probable; the vote says what the votes are."""
 
     def __post_init__(self) -> None:
+        if self.trust is not None and (self.filter is not None or not isinstance(self.vote, MajorityVote)):
+            raise InputError("a pipeline with trust weighs votes alike: give MajorityVote() and no filter")
         if self.reject and self.filter is None:
             raise InputError("a pipeline that rejects has no filter: give one, such as GmmFilter()")
 
     @property
     def name(self) -> str:
         if self.trust is not None:
-            return "auto" + self._settings()
+            return "auto"
         distri = self.reject and isinstance(self.vote, HierarchicalVote)
         parts = ["dis" if distri else self.vote.name]
         if self.filter is not None:
@@ -196,7 +201,7 @@ class Pipeline:
     @property
     def reads_confidence(self) -> bool:
         """Whether confidences matter to it; to `auto` they do, though it needs none."""
-        return self.filter is not None or self.vote.needs_confidence
+        return self.trust is not None or self.filter is not None or self.vote.needs_confidence
 
     @property
     def needs_confidence(self) -> bool:
@@ -206,8 +211,7 @@ class Pipeline:
         """Vote in every pool of the electorate."""
         if self.trust is None:
             return self._decide(electorate)
-        electorate = electorate.measured
-        return _weighed(self._decide(electorate), electorate, self.trust)
+        return _weighed(electorate.measured, self.trust)
 
     def _decide(self, electorate: Electorate) -> Decision:
         pools = electorate.pools
@@ -236,22 +240,18 @@ class Pipeline:
         return Decision(winners, scores, kept, negative, rejected, splits)
 
 
-def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decision:
-    """Return the decision with the majority's answer where the confidences do not outweigh its votes."""
-    pools = electorate.pools
-    majority = electorate.count(MajorityVote(), None)
-    preferences = np.full(len(majority.winners), np.nan)
-    rows = np.flatnonzero(decision.winners != majority.winners)
-    if rows.size:
-        evidence = evidence_of(pools.rows(rows))
-        preferences[rows] = trust.preference(evidence, majority.winners[rows], decision.winners[rows])
-    back = preferences <= EVEN
-    scores = np.where(back[:, None], majority.scores, decision.scores)
-    return decision._replace(
-        winners=np.where(back, majority.winners, decision.winners),
-        scores=scores,
-        kept=np.where(back[:, None], pools.answered, decision.kept),
-        rejected=np.where(back, -1, decision.rejected),
-        unweighed=decision.winners,
-        preferences=preferences,
-    )
+def _weighed(electorate: Electorate, trust: Trust) -> Decision:
+    """Elect the most probable answer of each pool."""
+    pools, evidence = electorate.pools, electorate.evidence
+    majority = electorate.count(MajorityVote(), None).winners
+    told = trust.told(evidence)
+    odds = trust.log_odds(evidence, told)
+    best = odds.max(axis=1, keepdims=True)
+    likely = np.where((odds >= best - EVEN) & (evidence.counts > 0), evidence.counts, ABSENT)
+    winners = winning_answers(likely, pools.answers, pools.answered)
+    surest = np.where(winners != majority, winners, speaks_for(told, evidence.counts, majority))
+    preferences = np.full(len(winners), np.nan)
+    rows = np.flatnonzero(surest != majority)
+    preferences[rows] = odds[rows, surest[rows]] - odds[rows, majority[rows]]
+    nobody = np.full(len(winners), -1, dtype=np.int64)
+    return Decision(winners, posteriors(odds), pools.answered, nobody, nobody, None, surest, preferences)

@@ -13,7 +13,7 @@ from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.hierarchy import interval_winners
 from distrivote.voting.kernels.pools import FloatArray, Pools
 from distrivote.voting.kernels.splits import Splits
-from distrivote.voting.pipeline import EVEN, Decision, Electorate, Pipeline
+from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.trust import Trust
 from distrivote.voting.votes import HierarchicalVote, MajorityVote
@@ -37,8 +37,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
     kept = decision.kept[0][: len(answered)]
     exponent = int(pools.exponents[0])
     values = decision.scores[0]
-    confident = pipeline.vote.scores_confidence and not _went_back(decision)
-    if confident and np.abs(values).max() < np.ldexp(1.0, 1023 - max(exponent, 0)):
+    if pipeline.vote.scores_confidence and np.abs(values).max() < np.ldexp(1.0, 1023 - max(exponent, 0)):
         values = np.ldexp(values, exponent)  # else they stay scaled down: they would not fit a float
     order = sorted(range(len(ballot.labels)), key=lambda c: (c != decision.winners[0], -values[c]))
 
@@ -51,7 +50,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
 
     first = electorate.splits(pipeline.filter) if pipeline.filter is not None else None
     probabilities = electorate.probabilities(calibration, pipeline.trust or Trust())[0]
-    went_back, everyone = _went_back(decision), pools.answered[0]
+    everyone = pools.answered[0]
     rest = everyone & (pools.answers[0] != decision.rejected[0])
     return Tally(
         method=pipeline.name,
@@ -61,7 +60,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         votes=counts(answered),
         kept_votes=counts(kept),
         n_unanswered=int(np.count_nonzero(~answered)),
-        split=None if went_back else _split(decision.splits, pools, rest, exponent),
+        split=_split(decision.splits, pools, rest, exponent),
         first_split=_split(first, pools, everyone, exponent),
         rejected=label(decision.rejected[0]),
         negative_answer=label(decision.negative_winners[0]),
@@ -69,7 +68,7 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
         weighing=_weighing(decision, electorate.evidence, label),
         probabilities={ballot.labels[c]: float(probabilities[c]) for c in order},
         calibrated=calibration.covers(int(answered.sum())),
-        notes=ballot.notes + _notes(pipeline, ballot, None if went_back else first),
+        notes=ballot.notes + _notes(pipeline, ballot, first),
         confidences=ballot.confidences[answered],
     )
 
@@ -77,20 +76,15 @@ def tally_of(ballot: Ballot, pools: Pools, pipeline: Pipeline, calibration: Cali
 def _weighing(
     decision: Decision, evidence: Evidence, label: Callable[[np.int64], Answer | None]
 ) -> Weighing | None:
-    if decision.unweighed is None or decision.preferences is None or decision.unweighed[0] < 0:
+    if decision.surest is None or decision.preferences is None or decision.surest[0] < 0:
         return None
-    preferred = decision.unweighed[0]
+    preferred = decision.surest[0]
     odds = float(np.exp(np.minimum(decision.preferences[0], 700.0)))
     return Weighing(label(preferred), odds, float(evidence.gaps[0, preferred]))
 
 
-def _went_back(decision: Decision) -> bool:
-    """Whether the majority decided because confidence was not trusted."""
-    return decision.preferences is not None and bool(decision.preferences[0] <= EVEN)
-
-
 def _intervals_won(pipeline: Pipeline, pools: Pools, decision: Decision) -> tuple[int, int] | None:
-    if not isinstance(pipeline.vote, HierarchicalVote) or _went_back(decision):
+    if not isinstance(pipeline.vote, HierarchicalVote):
         return None
     elected, _ = interval_winners(pools, decision.kept, pipeline.vote.intervals, negated=False)
     won = int(np.count_nonzero(elected == decision.winners[0]))
@@ -133,6 +127,8 @@ def _notes(pipeline: Pipeline, ballot: Ballot, first: Splits | None) -> tuple[st
         notes.append(
             f"Only {count(n_answered, 'answer')}: under {MIN_POOL} a split by confidence is mostly noise."
         )
+    if pipeline.trust is not None and 0 < n_answered < MIN_POOL:
+        notes.append(f"Only {count(n_answered, 'answer')}: under {MIN_POOL} confidences say little.")
     if first is not None and separations(first)[0] < MIN_SEPARATION:
         notes.append(
             "The confidences hardly have two humps, so the split says little"

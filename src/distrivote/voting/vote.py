@@ -14,13 +14,13 @@ import numpy.typing as npt
 from distrivote.errors import InputError
 from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally, check_confidences
 from distrivote.voting.blocks import Block, blocks_of
-from distrivote.voting.kernels.evidence import evidence_of
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, make_pools
+from distrivote.voting.lessons import Lessons, learned
 from distrivote.voting.methods import method_of, parse_method
 from distrivote.voting.pipeline import Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.tallies import separations, tally_of
-from distrivote.voting.trust import Trust, learned, likelihoods
+from distrivote.voting.trust import Trust
 
 
 def vote(
@@ -96,10 +96,16 @@ def vote_batch(
 
 
 def trust_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Trust:
+    """Return what all pools together, as `elect` takes them, make believe about their confidences."""
+    return lessons_of(classes, confidences, offsets).trust()
+
+
+def lessons_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Lessons:
     """Return what all pools together, as `elect` takes them, say about the worth of their confidences."""
-    blocks = blocks_of(classes, confidences, offsets)
-    told = [likelihoods(evidence_of(Electorate(block.pools).measured.pools)) for block in blocks]
-    return learned(np.concatenate(told)) if told else Trust()
+    lessons = Lessons()
+    for block in blocks_of(classes, confidences, offsets):
+        lessons = learned(Electorate(block.pools).evidence, lessons)
+    return lessons
 
 
 def elect(
