@@ -19,12 +19,13 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
-from distrivote.voting.trust import SEPARATIONS, Trust
+from distrivote.voting.trust import GAINS, SPREADS, Trust
 
 Answer = Hashable
 Number = float | Fraction | Decimal
@@ -398,39 +399,83 @@ VARIANTS = {
 """Names with parameters."""
 
 
-def evidence(answers: Sequence[Answer], confidences: Sequence[float]) -> dict[Answer, tuple[float, float]]:
-    """Return, by answer, how far its mean lies above the others', and 1 / the variance of that."""
-    groups: dict[Answer, list[float]] = {}
-    for answer, confidence in zip(answers, confidences, strict=True):
-        groups.setdefault(answer, []).append(math.log(confidence))
-    everybody = [value for values in groups.values() for value in values]
-    n, mean = len(everybody), math.fsum(everybody) / len(everybody)
-    total = math.fsum((value - mean) ** 2 for value in everybody) / n
-    if len(groups) == 1 or total < 1e-24:
-        return dict.fromkeys(groups, (0.0, 0.0))
-    within = math.fsum(
-        (value - math.fsum(values) / len(values)) ** 2 for values in groups.values() for value in values
-    )
-    sd = math.sqrt((within + 4 * total) / (n - len(groups) + 4))
-    means = {answer: math.fsum(values) / len(values) / sd for answer, values in groups.items()}
-    variances = {answer: 0.6**2 + 1 / len(values) for answer, values in groups.items()}
+def rank_scores(confidences: Sequence[float]) -> list[float]:
+    """Return the normal score of every confidence's rank; equal ones share the mean of theirs."""
+    n = len(confidences)
+    by_place = [NormalDist().inv_cdf((place + 0.5) / n) for place in range(n)]
+    ranked = sorted(confidences)
+    return [
+        math.fsum(s for s, other in zip(by_place, ranked, strict=True) if other == value)
+        / ranked.count(value)
+        for value in confidences
+    ]
+
+
+def evidence(answers: Sequence[Answer], confidences: Sequence[float]) -> dict[Answer, float]:
+    """Return, by answer, how far its mean score lies above that of all others."""
+    scores = rank_scores(confidences)
     found = {}
-    for answer in groups:
-        others = [other for other in groups if other != answer]
-        weight = math.fsum(1 / variances[other] for other in others)
-        elsewhere = math.fsum(means[other] / variances[other] for other in others) / weight
-        found[answer] = (means[answer] - elsewhere, 1 / (variances[answer] + 1 / weight))
+    for answer in answers:
+        own = [s for s, other in zip(scores, answers, strict=True) if other == answer]
+        rest = [s for s, other in zip(scores, answers, strict=True) if other != answer]
+        found[answer] = math.fsum(own) / len(own) - math.fsum(rest) / len(rest) if rest else 0.0
     return found
 
 
-def log_odds(answers: Sequence[Answer], confidences: Sequence[float]) -> dict[Answer, float]:
-    """Return the log-odds of each answer, up to a constant, by the belief that ships."""
-    beliefs = list(zip(SEPARATIONS.tolist(), Trust().weights, strict=True))
+def log_odds(
+    answers: Sequence[Answer], confidences: Sequence[float], trust: Trust | None = None
+) -> dict[Answer, float]:
+    """Return the log-odds of each answer, up to a constant."""
+    trust = trust or Trust()
+    counts = {answer: list(answers).count(answer) for answer in answers}
     odds = {}
-    for answer, (gap, precision) in evidence(answers, confidences).items():
-        ratio = math.fsum(weight * math.exp(precision * (d * gap - d * d / 2)) for d, weight in beliefs)
-        odds[answer] = 1.25 * math.log(list(answers).count(answer)) + math.log(ratio)
+    for answer, gap in evidence(answers, confidences).items():
+        odds[answer] = 1.25 * math.log(counts[answer])
+        others = [n for other, n in counts.items() if other != answer]
+        if not others:
+            continue
+        rest = sum(others)
+        ratio = even = 0.0
+        for d, row in zip(GAINS.tolist(), trust.weights, strict=True):
+            for spread, weight in zip(SPREADS.tolist(), row, strict=True):
+                variance = spread**2 * (1 + sum(n * n for n in others) / rest**2)
+                variance += trust.noise * (1 / counts[answer] + 1 / rest)
+                ratio += weight * math.exp((d * gap - d * d / 2) / variance)
+                even += weight * math.exp(-d * d / 2 / variance)
+        odds[answer] += math.log(ratio / even)
     return odds
+
+
+def question_log_likelihood(
+    counts: Sequence[int],
+    means: Sequence[float],
+    strength: float,
+    scatter: float,
+    spread: float,
+    noise: float,
+) -> float:
+    """Return how likely the mean scores of the answers are, by the model of `lessons`, over all levels."""
+    gains = [step / 4 for step in range(-12, 13)]
+    chances = [math.exp(-(((d - strength) / scatter) ** 2) / 2) for d in gains]
+    popular = [n**1.25 for n in counts]
+    nobody = 0.5**1.25
+    total = math.fsum(popular) + nobody
+    value = 0.0
+    for d, chance in zip(gains, chances, strict=True):
+        for right, weight in [*enumerate(popular), (None, nobody)]:
+            values = [mean - d * (place == right) for place, mean in enumerate(means)]
+            density = _density_over_levels(values, [spread**2 + noise / n for n in counts])
+            value += chance / math.fsum(chances) * weight / total * density
+    return math.log(value)
+
+
+def _density_over_levels(values: Sequence[float], variances: Sequence[float]) -> float:
+    """Return the integral of the normal densities over their common mean."""
+    weights = [1 / variance for variance in variances]
+    level = math.fsum(w * v for w, v in zip(weights, values, strict=True)) / math.fsum(weights)
+    squares = math.fsum(w * (v - level) ** 2 for w, v in zip(weights, values, strict=True))
+    scale = math.prod(math.sqrt(w / (2 * math.pi)) for w in weights)
+    return scale * math.exp(-squares / 2) * math.sqrt(2 * math.pi / math.fsum(weights))
 
 
 def select(items: Sequence, keep: Sequence[bool]) -> list:
@@ -477,11 +522,16 @@ def vote(answers: Sequence[Answer | None], confidences: Sequence[float] | None, 
         return Result(None, {}, None, 0)
     kept_answers, kept_confidences, rejected = final_pool(answers, confidences, method)
     winner, scores = method.vote(kept_answers, kept_confidences)
-    popular, counts = majority(answers, confidences)
-    if method.weighed and popular != winner:
+    _, counts = majority(answers, confidences)
+    if method.weighed:
         odds = log_odds(answers, confidences)
-        if odds[winner] - odds[popular] <= 1e-9:
-            winner, scores, rejected, kept_answers = popular, counts, None, answers
+        best = max(odds.values())
+        voted = winner
+        winner = first_best({answer: n for answer, n in counts.items() if odds[answer] >= best - 1e-9})
+        if winner != voted:
+            total = math.fsum(math.exp(value - best) for value in odds.values())
+            scores = {answer: math.exp(value - best) / total for answer, value in odds.items()}
+            rejected, kept_answers = None, answers
     every = {answer: float(scores.get(answer, 0)) for answer in answers}
     return Result(winner, every, rejected, len(kept_answers))
 

@@ -126,22 +126,22 @@ def test_one_of_a_kind_is_told_in_the_singular():
         (1000.5, "odds over 1,000 to 1"),
     ],
 )
-def test_confidence_that_was_trusted_is_told_beside_the_split(odds: float, says: str):
-    told = lines(method="auto", weighing=Weighing("7", odds, 2.25))
-    assert told[1].startswith("9 answers (2 more")
-    assert told[5] == (
+def test_confidence_that_was_trusted_is_told_with_its_odds(odds: float, says: str):
+    told = lines(method="auto", first_split=None, intervals_won=None, weighing=Weighing("7", odds, 2.25))
+    assert told[2] == (
         "Confidence was trusted: its 4 votes are 2.2 standard deviations surer than the rest, which outweighs"
         f" the 3 votes for 9 ({says})."
     )
 
 
 @pytest.mark.parametrize(("odds", "says"), [(0.25, "odds 4 to 1"), (1.0, "odds 1 to 1")])
-def test_confidence_that_was_not_trusted_is_told_without_the_split(odds: float, says: str):
+def test_confidence_that_was_not_trusted_is_told_with_its_odds(odds: float, says: str):
     told = lines(
         method="auto",
         answer="9",
         majority="9",
         scores={"9": 3.0, "7": 2.0, "8": 1.0},
+        first_split=None,
         intervals_won=None,
         weighing=Weighing("7", odds, 0.5),
     )
@@ -154,9 +154,19 @@ def test_confidence_that_was_not_trusted_is_told_without_the_split(odds: float, 
     ]
 
 
+def test_a_single_vote_is_one():
+    told = lines(
+        method="auto",
+        first_split=None,
+        intervals_won=None,
+        votes={"7": 1, "9": 3},
+        weighing=Weighing("7", 0.5, 1.8),
+    )
+    assert any("its 1 vote is 1.8 standard deviations surer" in line for line in told)
+
+
 def test_confidence_that_agrees_with_the_majority_needs_no_word():
     told = lines(method="auto", majority="7", weighing=Weighing("7", math.nan, 2.0))
-    assert told[1].startswith("9 answers")
     assert not any("trusted" in line for line in told)
 
 

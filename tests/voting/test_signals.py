@@ -7,8 +7,7 @@ import pytest
 
 from distrivote.errors import InputError
 from distrivote.voting.signals import combine
-from distrivote.voting.trust import Trust
-from distrivote.voting.vote import trust_of
+from distrivote.voting.vote import lessons_of
 
 N_QUESTIONS, N = 60, 32
 
@@ -76,13 +75,8 @@ def test_weights_and_confidences_are_those_of_the_formula() -> None:
         ]
         z.append(np.ravel(rows))
     alike = np.array([[a @ b / there.sum() for b in z] for a in z])
-    start = Trust().separation
-    worth = []
-    for values in signals.values():
-        trust = trust_of(made.classes, values, made.offsets)
-        # The mean that was learned holds 8 questions of the first belief.
-        n = trust.n_questions
-        worth.append(((n + 8) * trust.separation - 8 * start) / n)
+    worth = [lessons_of(made.classes, values, made.offsets).separation for values in signals.values()]
+    assert min(worth) > 0
     weights = np.linalg.inv(alike + 0.1 * np.eye(2)) @ worth
     found = combine(signals, made.classes, made.offsets)
     assert list(found.weights.values()) == pytest.approx(weights / weights.sum())

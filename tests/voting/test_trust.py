@@ -1,4 +1,4 @@
-"""`auto`: how far confidence is believed, in one question and over a run."""
+"""`auto`: how far confidence is believed in one question, and the law that surer is never worse."""
 
 from __future__ import annotations
 
@@ -8,66 +8,199 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import distrivote
-from distrivote.evaluation.simulate import Simulation, draw
+import naive
+from distrivote.errors import InputError
+from distrivote.voting.filters import GmmFilter
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.methods import parse_method
-from distrivote.voting.trust import SEPARATIONS, VOTES, Trust, learned, likelihoods
-from distrivote.voting.vote import trust_of
-from strategies import LAW, Pool, plain_pools
+from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.probability import Calibration
+from distrivote.voting.trust import GAINS, SPREADS, VOTES, Trust, as_weights
+from distrivote.voting.votes import HierarchicalVote, MajorityVote
+from strategies import LAW, MANY, Pool, plain_pools
 
 
-def one(counts, gaps, precisions) -> Evidence:
-    return Evidence(*(np.array([values], dtype=np.float64) for values in (counts, gaps, precisions)))
+def one(counts, gaps) -> Evidence:
+    votes = np.array([counts], dtype=np.float64)
+    return Evidence(votes, np.array([gaps], dtype=np.float64), np.zeros(1), votes)
 
 
-def test_shipped_belief_is_a_probability():
-    assert math.fsum(Trust().weights) == pytest.approx(1)
-    assert min(Trust().weights) > 0
-    assert len(Trust().weights) == len(SEPARATIONS)
+def belief(table: dict[tuple[float, float], float]) -> Trust:
+    weights = np.zeros((len(GAINS), len(SPREADS)))
+    for (d, spread), chance in table.items():
+        weights[np.flatnonzero(d == GAINS)[0], np.flatnonzero(spread == SPREADS)[0]] = chance
+    return Trust(as_weights(weights))
 
 
 def test_shipped_belief_is_the_one_that_is_described():
-    belief = dict(zip(SEPARATIONS.tolist(), Trust().weights, strict=True))
-    assert belief[0.0] == pytest.approx(0.35)
-    assert [belief[d] for d in (-2.0, -1.0, -0.5)] == pytest.approx([0.015, 0.035, 0.05])
-    # Where it helps: a fifth alike from 3 to 25, the rest falls off by e over 1.5 standard deviations.
-    assert belief[25.0] == pytest.approx(0.55 * 0.2 / 6, rel=1e-5)
-    assert [belief[0.5] / belief[d] for d in (1.0, 1.5, 2.0)] == pytest.approx(
-        [math.exp(n / 3) for n in (1, 2, 3)]
-    )
-    far = 0.11 * (3 + 4.5 + 6.5 + 10 + 15 + 25) / 6
-    helpful = [d for d in belief if d > 0]
-    usual = [math.exp(-d / 1.5) for d in helpful]
-    mean = math.fsum(d * u for d, u in zip(helpful, usual, strict=True)) / math.fsum(usual)
-    assert Trust().separation == pytest.approx(-0.03 - 0.035 - 0.025 + 0.44 * mean + far)
+    assert Trust() == belief({(0.0, 0.5): 0.6, (2.0, 0.5): 0.4})
+    assert Trust().separation == pytest.approx(0.4 * 2)
     assert Trust().n_questions == 0
 
 
 def test_log_odds_by_hand():
-    belief = tuple(1.0 if d == 2.0 else 0.0 for d in SEPARATIONS)
-    odds = Trust(belief).log_odds(one([3, 6], [1.5, -1.5], [0.5, 0.5]))[0]
-    assert odds == pytest.approx(
-        [VOTES * math.log(3) + 0.5 * (2 * 1.5 - 2), VOTES * math.log(6) + 0.5 * (2 * -1.5 - 2)]
-    )
+    # 3 votes against 6 with a gap of 1.5: the variance is 2 * 0.3 ** 2 + 0.9 * (1/3 + 1/6) for both.
+    trust = belief({(0.0, 0.3): 0.5, (2.0, 0.3): 0.5})
+    variance = 2 * 0.09 + 0.45
+    even = 1 + math.exp(-2 / variance)
+    told = [math.log((1 + math.exp((2 * gap - 2) / variance)) / even) for gap in (1.5, -1.5)]
+    assert trust.told(one([3, 6], [1.5, -1.5]))[0] == pytest.approx(told)
+    odds = trust.log_odds(one([3, 6], [1.5, -1.5]))[0]
+    assert odds == pytest.approx([VOTES * math.log(3) + told[0], VOTES * math.log(6) + told[1]])
 
 
-def test_without_evidence_the_majority_is_preferred():
-    evidence = one([3, 6], [0, 0], [0, 0])
-    preference = Trust().preference(evidence, np.array([1]), np.array([0]))
-    assert preference == pytest.approx([VOTES * math.log(3 / 6)])
+def test_the_others_are_witnesses_as_far_as_they_differ():
+    # 4 votes; the others are 3 and 1, whose own spreads add (9 + 1) / 16 to that of the answer.
+    trust = belief({(1.0, 0.5): 1.0})
+    variance = 0.25 * (1 + 10 / 16) + 0.9 * (1 / 4 + 1 / 4)
+    assert trust.told(one([4, 3, 1], [0.7, -0.5, -0.1]))[0, 0] == pytest.approx(0.7 / variance)
+
+
+def test_without_evidence_the_votes_count_alone():
+    odds = Trust().log_odds(one([3, 6, 0], [0, 0, 0]))[0]
+    assert odds.tolist() == [VOTES * math.log(3), VOTES * math.log(6), -math.inf]
+
+
+def test_huge_evidence_stays_finite():
+    trust = belief({(0.0, 0.15): 0.5, (3.0, 0.15): 0.5})
+    odds = trust.log_odds(one([10**6, 10**6], [8.0, -8.0]))[0]
+    assert np.isfinite(odds).all()
+    assert odds[0] > odds[1]
+
+
+@LAW
+@given(plain_pools, st.floats(0.0, 1.0), st.sampled_from(SPREADS.tolist()))
+def test_log_odds_are_those_of_plain_loops(pool: Pool, share: float, spread: float):
+    trust = belief({(0.0, spread): 1 - share, (1.25, spread): share})
+    answers, confidences = naive.answered(*pool)
+    expected = naive.log_odds(answers, confidences, trust)
+    pipeline = Pipeline(MajorityVote(), trust=trust)
+    tally = distrivote.vote(*pool, method=pipeline)
+    best = max(expected.values())
+    total = math.fsum(math.exp(value - best) for value in expected.values())
+    assert tally.scores == pytest.approx({a: math.exp(v - best) / total for a, v in expected.items()})
+
+
+# The law
+
+
+def raised(pool: Pool, which: int, factor: float) -> Pool:
+    confidences = list(pool.confidences)
+    confidences[which] *= factor
+    return Pool(pool.answers, confidences)
+
+
+@st.composite
+def large_pools(draw) -> Pool:
+    """Pools of 2 to 200 trajectories: a few or many answers, ties, some without an answer."""
+    n = draw(st.integers(2, 200))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_answers = draw(st.integers(1, 12))
+    answers = rng.zipf(draw(st.sampled_from([1.3, 2.0])), n) % n_answers
+    values = np.exp(rng.normal(size=n) * draw(st.sampled_from([0.02, 0.5, 3.0])))
+    if draw(st.booleans()):
+        values = np.round(values, 1) + 0.1
+    labels: list[str | None] = [f"answer {answer}" for answer in answers]
+    for index in np.flatnonzero(rng.random(n) < draw(st.sampled_from([0.0, 0.2]))):
+        labels[index] = None
+    labels[0] = labels[0] or "answer 0"
+    return Pool(labels, values.tolist())
+
+
+CALIBRATIONS = (
+    Calibration(),
+    Calibration(intercept=1.5, evidence=0.3, share=0.7),
+    Calibration(intercept=-0.5, evidence=1.4),
+)
+
+
+@MANY
+@given(
+    large_pools(),
+    st.integers(0, 199),
+    st.sampled_from([1 + 1e-12, 1.01, 1.3, 10.0, 1e6]),
+    st.sampled_from([Trust(), belief({(0.0, 0.15): 0.1, (0.5, 0.15): 0.4, (3.0, 1.0): 0.5})]),
+    st.sampled_from(CALIBRATIONS),
+)
+def test_a_surer_trajectory_never_makes_its_own_answer_worse(pool, which, factor, trust, calibration):
+    which %= len(pool.answers)
+    pipeline = Pipeline(MajorityVote(), trust=trust)
+    before = distrivote.vote(*pool, method=pipeline, calibration=calibration)
+    after = distrivote.vote(*raised(pool, which, factor), method=pipeline, calibration=calibration)
+    answer = pool.answers[which]
+    if answer is None:
+        assert after.probabilities == before.probabilities
+        return
+    assert after.probabilities[answer] >= before.probabilities[answer] - 1e-9
+    if before.answer == answer:
+        assert after.answer == answer
+
+
+@LAW
+@given(st.lists(large_pools(), min_size=8, max_size=12), st.integers(0, 199), st.sampled_from([1.1, 100.0]))
+def test_the_law_holds_in_a_run_whose_trust_stays(pools, which, factor):
+    def flat(some):
+        labels = [f"answer {n}" for n in range(12)]
+        classes = [[-1 if a is None else labels.index(a) for a in pool.answers] for pool in some]
+        ends = np.cumsum([0, *map(len, classes)])
+        return np.concatenate(classes), np.concatenate([pool.confidences for pool in some]), ends
+
+    trust = distrivote.voting.vote.trust_of(*flat(pools))
+    pipeline = Pipeline(MajorityVote(), trust=trust)
+    for pool in pools:
+        at = which % len(pool.answers)
+        answer = pool.answers[at]
+        if answer is None:
+            continue
+        before = distrivote.vote(*pool, method=pipeline)
+        after = distrivote.vote(*raised(pool, at, factor), method=pipeline)
+        assert after.probabilities[answer] >= before.probabilities[answer] - 1e-9
+        assert before.answer != answer or after.answer == answer
+
+
+def test_an_outlier_does_not_make_its_own_answer_less_probable():
+    answers, confidences = ["a"] * 6 + ["b"] * 3, [12.0] * 6 + [10.0, 10.1, 10.2]
+    plain = distrivote.vote(answers, confidences, "sc").probability
+    surer = distrivote.vote(answers, [25.0, *confidences[1:]], "sc").probability
+    assert plain > 0.8
+    assert surer >= plain - 1e-9
+
+
+def test_auto_turns_away_in_none_of_1500_random_pools():
+    rng = np.random.default_rng(0)
+    for _ in range(1500):
+        n = int(rng.integers(5, 40))
+        answers = rng.integers(0, 4, n).tolist()
+        confidences = rng.lognormal(0, 0.5, n)
+        before = distrivote.vote(answers, confidences, "auto").answer
+        own = [index for index, answer in enumerate(answers) if answer == before]
+        confidences[rng.choice(own)] *= rng.choice([1.5, 5.0, 50.0])
+        assert distrivote.vote(answers, confidences, "auto").answer == before
+
+
+@pytest.mark.parametrize("factor", [2.0, 1e3, 1e12])
+def test_one_outlier_does_not_overrule_nine_votes(factor):
+    confidences = [10.0 + index / 10 for index in range(9)]
+    tally = distrivote.vote(["a"] * 9 + ["b"], [*confidences, 10.0 * factor], "auto")
+    assert tally.answer == "a"
+    assert tally.probabilities["b"] < 0.2
+
+
+# What it elects
 
 
 @LAW
 @given(plain_pools)
-def test_auto_answers_what_majority_or_distrivoting_says(pool: Pool):
-    auto, dis, majority = (
-        distrivote.vote(pool.answers, pool.confidences, method=method) for method in ("auto", "dis-gmm", "sc")
-    )
-    assert auto.answer in (dis.answer, majority.answer)
-    assert auto.weighing.answer == dis.answer
-    assert (auto.answer == dis.answer) or auto.weighing.odds <= 1
+def test_auto_elects_the_most_probable_answer(pool: Pool):
+    tally = distrivote.vote(*pool, method="auto")
+    assert tally.probabilities[tally.answer] == max(tally.probabilities.values())
+    assert tally.share == pytest.approx(max(tally.scores.values()))
+    if tally.answer != tally.majority:
+        assert tally.weighing.answer == tally.answer
+        assert tally.weighing.odds > 1
 
 
 @LAW
@@ -112,70 +245,17 @@ def test_slightly_surer_minority_is_not_believed_and_the_reason_is_said():
     assert "Confidence was not trusted" in tally.explain()
 
 
-def pools_with(separation: float, n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    simulation = Simulation(separation=separation, confidently_wrong=0.0, unanswered=0.0, hard_unanswered=0.0)
-    drawn = draw(simulation, n, 64, np.random.default_rng(7))
-    return drawn.classes.ravel(), drawn.confidences.ravel(), np.arange(n + 1) * 64
-
-
-@pytest.mark.parametrize(("separation", "low", "high"), [(-1.0, -1.5, -0.3), (0.0, -0.3, 0.4), (2.0, 1.2, 3)])
-def test_separation_of_a_run_is_learned_without_labels(separation, low, high):
-    trust = trust_of(*pools_with(separation))
-    assert low < trust.separation < high
-    assert trust.n_questions > 150
-
-
-def test_questions_learned_one_by_one_are_remembered():
-    told = likelihoods(one([3, 2], [2.0, -2.0], [0.5, 0.5]))
-    trust = learned(told, learned(told))
-    assert trust.n_questions == 2
-    near = SEPARATIONS.tolist().index(2.0)
-    assert trust.weights[near] > learned(told).weights[near] > Trust().weights[near]
-
-
-def test_a_question_is_likely_where_popular_answers_are_surer_by_that_much():
-    # 3 and 1 votes count 3 ** 1.25 to 1; the gap is 1 for the first answer, -1 for the second, and d is
-    # exp(precision * (d * gap - d * d / 2)) times as likely as 0.
-    (likely,) = likelihoods(one([3, 1], [1.0, -1.0], [0.5, 0.5]))
-    popular = 3**VOTES / (3**VOTES + 1)
-    expected = [
-        popular * math.exp(0.5 * (d - d * d / 2)) + (1 - popular) * math.exp(0.5 * (-d - d * d / 2))
-        for d in SEPARATIONS
-    ]
-    assert likely == pytest.approx(np.array(expected) / max(expected), rel=1e-9)
-
-
-def test_one_question_moves_the_belief_by_a_ninth():
-    # All likelihood is on d = 1, and the belief at the start counts as 8 questions.
-    told = (SEPARATIONS == 1.0).astype(np.float64)[None]
-    trust = learned(told)
-    expected = [(8 * w + (d == 1.0)) / 9 for d, w in zip(SEPARATIONS, Trust().weights, strict=True)]
-    assert trust.weights == pytest.approx(expected)
-    # What was learned counts with the belief: 8 and 1 questions behind it, and 1 more.
-    again = learned(told, trust)
-    assert again.weights == pytest.approx(
-        [(9 * w + (d == 1.0)) / 10 for d, w in zip(SEPARATIONS, expected, strict=True)]
-    )
-
-
-def test_huge_evidence_stays_finite():
-    odds = Trust().log_odds(one([1, 1], [1e6, -1e6], [1e3, 1e3]))
-    assert np.isfinite(odds).all()
-    assert odds[0, 0] > odds[0, 1]
-
-
-def test_question_where_all_agree_is_not_counted():
-    assert learned(likelihoods(one([3, 0], [0, 0], [0, 0]))) == Trust()
-
-
-def test_batch_of_a_misleading_model_is_left_to_the_majority():
-    classes, confidences, _ = pools_with(-1.0)
-    shape = (200, 64)
-    winners = distrivote.vote_batch(classes.reshape(shape), confidences.reshape(shape), ["auto", "sc"])
-    assert np.mean(winners["auto"] == winners["sc"]) > 0.98
-
-
-def test_name_stands_for_distrivoting_with_trust():
+def test_name_stands_for_the_majority_with_trust():
     pipeline = parse_method("auto")
-    assert replace(pipeline, trust=None) == parse_method("dis-gmm")
-    assert parse_method("auto:intervals=5").name == "auto:intervals=5"
+    assert replace(pipeline, trust=None) == parse_method("sc")
+    assert pipeline.name == "auto"
+    assert pipeline.reads_confidence
+    assert not pipeline.needs_confidence
+    with pytest.raises(InputError, match="no parameters"):
+        parse_method("auto:intervals=5")
+
+
+@pytest.mark.parametrize("parts", [(HierarchicalVote(),), (MajorityVote(), GmmFilter())])
+def test_trust_takes_no_other_vote_and_no_filter(parts):
+    with pytest.raises(InputError, match="MajorityVote"):
+        Pipeline(*parts, trust=Trust())

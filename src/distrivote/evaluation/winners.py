@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.evaluation.drawn import Drawn, drawn
-from distrivote.evaluation.pools import Flags, Floats, Pool, PoolSet
+from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
 from distrivote.evaluation.scoring import BATCH, draw_pools
 from distrivote.voting.kernels.evidence import Evidence
+from distrivote.voting.lessons import learned
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import EVEN
 from distrivote.voting.probability import Calibration, features
-from distrivote.voting.trust import SEPARATIONS, Trust, learned, likelihoods
+from distrivote.voting.trust import Trust
 
 METHODS = ("sc", "dis-gmm", "auto")
 WHOLE_RUN = "auto, whole run"
@@ -46,16 +47,12 @@ class _Part(NamedTuple):
     """A batch of draws: (n_pools, ...) each, the repeats of a question one after the other."""
 
     winners: dict[str, Winners]
-    pair: Evidence
-    """(n_pools, 2) each: for the winners of `sc` and `dis-gmm`."""
+    evidence: Evidence
+    right: Flags
+    """(n_pools, n_answers) Which answers are."""
 
-    differ: Flags
-    """Whether those are two."""
-
-    likely: Floats
-    """(n_pools, n_separations) 1 where a pool tells nothing of what confidences are worth."""
-
-    telling: Flags
+    seen: Ints
+    """(n_pools, n_answers) Where each answer was seen first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,27 +83,38 @@ def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> 
     n_repeats = 1 if budget is None else n_repeats
     parts = [_part(draws) for draws in _draws(source, budget, n_repeats, seed)]
 
-    def joined(values: Sequence[Floats | Flags]) -> np.ndarray:
+    def joined(values: Sequence[np.ndarray]) -> np.ndarray:
         whole = np.concatenate(values)
         return whole.reshape(-1, n_repeats, *whole.shape[1:])
+
+    def tables(values: Sequence[np.ndarray]) -> np.ndarray:
+        width = max(each.shape[1] for each in values)
+        return joined([np.pad(each, ((0, 0), (0, width - each.shape[1]))) for each in values])
 
     winners = {
         name: Winners(*map(joined, zip(*(part.winners[name] for part in parts), strict=True)))
         for name in METHODS
     }
-    pair = Evidence(*map(joined, zip(*(part.pair for part in parts), strict=True)))
-    differ, telling = (joined([getattr(part, name) for part in parts]) for name in ("differ", "telling"))
-    likely = joined([part.likely for part in parts])
-    trusts, run_right = [], winners["sc"].right.copy()
+    counts, gaps, voices = (
+        tables([getattr(part.evidence, name) for part in parts]) for name in ("counts", "gaps", "votes")
+    )
+    within = joined([part.evidence.within for part in parts])
+    right, seen = (tables([getattr(part, name) for part in parts]) for name in ("right", "seen"))
+    trusts, run_right = [], np.zeros_like(winners["sc"].right)
     for repeat in range(n_repeats):
-        trust = learned(likely[:, repeat][telling[:, repeat]])
+        evidence = Evidence(counts[:, repeat], gaps[:, repeat], within[:, repeat], voices[:, repeat])
+        trust = learned(evidence).trust()
         trusts.append(trust)
-        rows = np.flatnonzero(differ[:, repeat])
-        some = Evidence(*(values[rows, repeat] for values in pair))
-        first = np.zeros(len(rows), dtype=np.int64)
-        surer = rows[trust.preference(some, first, first + 1) > EVEN]
-        run_right[surer, repeat] = winners["dis-gmm"].right[surer, repeat]
+        elected = _elected(trust.log_odds(evidence), evidence.votes, seen[:, repeat])
+        run_right[:, repeat] = right[np.arange(len(right)), repeat, elected]
     return Votes(winners, run_right, tuple(trusts))
+
+
+def _elected(odds: Floats, votes: Floats, seen: Ints) -> Ints:
+    """Return the most probable answer, of equal ones that with more votes, then the one seen first."""
+    likely = (odds >= odds.max(axis=1, keepdims=True) - EVEN) & (votes > 0)
+    elected: Ints = np.where(likely, votes - seen / (seen.max() + 1.0), -1.0).argmax(axis=1)
+    return elected
 
 
 def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[Drawn]:
@@ -143,22 +151,20 @@ def _part(draws: Drawn) -> _Part:
     n_answered = np.count_nonzero(pools.answered, axis=1)
     each = np.arange(len(n_answered))
     rows, probabilities = features(evidence, Trust()), Calibration().of(evidence, Trust())
-    winners, elected = {}, {}
+    winners = {}
     for name in METHODS:
         ids = parse_method(name).decide(electorate).winners
         answered = ids >= 0
         at = np.maximum(ids, 0)
-        elected[name] = at
         winners[name] = Winners(
             answered,
             draws.right[each, at] & answered,
             np.where(answered, probabilities[each, at], 0.0),
-            evidence.counts[each, at] / np.maximum(n_answered, 1),
+            evidence.votes[each, at] / np.maximum(n_answered, 1),
             np.where(answered[:, None], rows[each, at], 0.0),
         )
-    both = np.stack([elected["sc"], elected["dis-gmm"]], axis=1)
-    pair = Evidence(*(np.take_along_axis(values, both, axis=1) for values in evidence))
-    telling: Flags = np.any(evidence.precisions > 0, axis=1)
-    likely = np.ones((len(each), len(SEPARATIONS)))
-    likely[telling] = likelihoods(evidence)
-    return _Part(winners, pair, both[:, 0] != both[:, 1], likely, telling)
+    seen = np.full(evidence.counts.shape, pools.answers.shape[1])
+    columns = np.broadcast_to(np.arange(pools.answers.shape[1]), pools.answers.shape)
+    rows_there = np.broadcast_to(each[:, None], pools.answers.shape)[pools.answered]
+    np.minimum.at(seen, (rows_there, pools.answers[pools.answered]), columns[pools.answered])
+    return _Part(winners, evidence, draws.right, seen)

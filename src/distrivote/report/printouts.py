@@ -294,6 +294,7 @@ def _weighing_json(weighing: Weighing | None) -> dict[str, Any] | None:
         "answer": weighing.answer,
         "odds": None if agree else weighing.odds,
         "gap": weighing.gap,
+        "voted": weighing.voted,
         "trusted": True if agree else weighing.odds > 1,
     }
 

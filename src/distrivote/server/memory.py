@@ -1,22 +1,20 @@
 """What the server has learned about the worth of a model's confidences, question by question.
 
-Every vote leaves a little: how well each separation explains its confidences. `auto` weighs the next
-question with it. Nothing of the questions is kept, only a belief per model, and old questions fade once
-there are many.
+Every vote leaves its lessons: how well each worth that confidences could have explains them. `auto` weighs
+the next question with all of them. Nothing of the questions is kept, only these tables per model, and old
+questions fade once there are many.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
 from threading import Lock
 
-import numpy as np
-
 from distrivote.voting.ballot import Ballot
-from distrivote.voting.kernels.pools import FloatArray, make_pools
+from distrivote.voting.kernels.pools import make_pools
+from distrivote.voting.lessons import Lessons, learned
 from distrivote.voting.pipeline import Electorate
-from distrivote.voting.trust import Trust, learned, likelihoods
+from distrivote.voting.trust import Trust
 
 MOST_QUESTIONS = 256
 """A belief counts as no more questions than this, so that it can still change."""
@@ -35,7 +33,7 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._trusts: OrderedDict[str, Trust] = OrderedDict()
+        self._lessons: OrderedDict[str, Lessons] = OrderedDict()
         self._waiting: list[tuple[str, Ballot]] = []
         self._lock = Lock()
 
@@ -43,7 +41,7 @@ class Memory:
         """Return what is believed about a model; of an unknown one, what ships."""
         with self._lock:
             self._take_in()
-            return self._trusts.get(name, Trust())
+            return self._lessons.get(name, Lessons()).trust()
 
     def learn(self, name: str, ballot: Ballot) -> None:
         """Take in the confidences of one question."""
@@ -55,21 +53,14 @@ class Memory:
                 self._take_in()
 
     def _take_in(self) -> None:
-        told: dict[str, list[FloatArray]] = {}
         for name, ballot in self._waiting:
-            told.setdefault(name, []).append(_told(ballot))
-        self._waiting.clear()
-        for name, rows in told.items():
-            likely = np.concatenate(rows)
-            if not len(likely):
+            pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
+            known = self._lessons.get(name)
+            found = learned(Electorate(pools).evidence, known)
+            if found.n_questions == (known.n_questions if known is not None else 0):
                 continue
-            found = learned(likely, self._trusts.get(name))
-            self._trusts[name] = replace(found, n_questions=min(found.n_questions, MOST_QUESTIONS))
-            self._trusts.move_to_end(name)
-            if len(self._trusts) > MOST_MODELS:
-                self._trusts.popitem(last=False)
-
-
-def _told(ballot: Ballot) -> FloatArray:
-    pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
-    return likelihoods(Electorate(pools).evidence)
+            self._lessons[name] = found.faded(MOST_QUESTIONS)
+            self._lessons.move_to_end(name)
+            if len(self._lessons) > MOST_MODELS:
+                self._lessons.popitem(last=False)
+        self._waiting.clear()

@@ -140,13 +140,17 @@ class Weighing(NamedTuple):
     """How `auto` weighed confidence against votes."""
 
     answer: Answer
-    """What DistriVoting says."""
+    """What was weighed against the majority: the winner, or where that is the majority's answer, the one
+    that the confidences speak for most."""
 
     odds: float
-    """Of that answer against the majority's; above 1, confidence was trusted. NaN if they agree."""
+    """Of that answer against the majority's; above 1, it won. NaN if they agree."""
 
     gap: float
-    """How much surer its trajectories are than the others, in standard deviations of one answer's."""
+    """How much surer its trajectories are than the others, in standard deviations of the pool's ranks."""
+
+    voted: Answer | None
+    """What DistriVoting elects by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,7 @@ class Tally:
 
     split: Split | None = None
     """The split that the final vote stands on: the second one if an answer was rejected, none where `auto`
-    went back to the majority."""
+    elects another answer than DistriVoting."""
 
     first_split: Split | None = None
     """The split of the whole pool."""

@@ -14,7 +14,9 @@ def explain(tally: Tally) -> str:
         return "No trajectory gave an answer, so there is nothing to vote on."
     lines = [_result(tally)]
     weighing = tally.weighing
-    if tally.first_split is not None and not (weighing is not None and weighing.odds <= 1):
+    if weighing is not None and weighing.voted != tally.answer:
+        lines.append(f"DistriVoting by itself would have said {weighing.voted}.")
+    elif tally.first_split is not None:
         lines.append(_split(tally, tally.first_split))
         lines.extend(_rejection(tally))
     lines.append(_vote(tally))
@@ -91,7 +93,8 @@ def _vote(tally: Tally) -> str:
 
 
 def _weighing(tally: Tally, weighing: Weighing) -> str:
-    surer = f"its {count(tally.votes[weighing.answer], 'vote')} are {weighing.gap:.1f} standard deviations"
+    n = tally.votes[weighing.answer]
+    surer = f"its {count(n, 'vote')} {'is' if n == 1 else 'are'} {weighing.gap:.1f} standard deviations"
     rival = f"the {count(tally.votes[tally.majority], 'vote')} for {tally.majority}"
     if weighing.odds > 1:
         return (

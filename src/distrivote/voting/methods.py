@@ -44,7 +44,7 @@ METHODS: dict[str, str] = {
     "wsc-meanshift": "weighted vote of the upper mean-shift clusters",
     "dis-top50": "DistriVoting with the more confident half",
     "dis-gmm": "DistriVoting: two Gaussians, rejection, hierarchical vote (the paper's)",
-    "auto": "DistriVoting where confidence is to be trusted, else majority voting (ours)",
+    "auto": "DistriVoting, unless votes and confidences together speak for another answer (ours)",
     "dis-kmeans": "DistriVoting with two means",
     "dis-meanshift": "DistriVoting with mean-shift",
     "hier-top50": "hierarchical vote of the more confident half",

@@ -8,8 +8,9 @@ DistriVoting is `Pipeline(HierarchicalVote(), GmmFilter(), reject=True)`: the li
 A_pos, the likely wrong half A_neg by negated confidences; if they differ, every trajectory with A_neg
 leaves the pool, the rest is split again, and its likely right half decides (section 5 of the method).
 
-`auto` is DistriVoting with `trust`, ours and not the paper's: where DistriVoting and the majority differ,
-the evidence of the confidences is weighed against the votes, and the majority decides where it weighs less.
+`auto` is DistriVoting with `trust`, ours and not the paper's: the evidence of the confidences is weighed
+against the votes, and the answer is elected that both together make most probable. Where that is
+DistriVoting's, its story is told; else every answer had a say.
 
 An answer without a confidence has its vote in every majority, and no say in what looks at confidences. In a
 pool where no answer has one, every method is the majority.
@@ -27,6 +28,7 @@ from distrivote.errors import InputError
 from distrivote.voting.filters import Filter, GmmFilter, ReleasedGmmFilter, ReleasedTopFilter, TopFilter
 from distrivote.voting.kernels.evidence import Evidence, evidence_of
 from distrivote.voting.kernels.pools import (
+    ABSENT,
     BoolArray,
     FloatArray,
     IntArray,
@@ -34,14 +36,15 @@ from distrivote.voting.kernels.pools import (
     ordered_confidences,
     ranked_confidences,
     sums_by_answer,
+    winning_answers,
 )
 from distrivote.voting.kernels.splits import Splits, copy_of, copy_rows, put_rows
 from distrivote.voting.probability import Calibration
-from distrivote.voting.trust import Trust
+from distrivote.voting.trust import Trust, posteriors, speaks_for
 from distrivote.voting.votes import Count, DriftingVote, HierarchicalVote, MajorityVote, Vote
 
 EVEN = 1e-9
-"""Log-odds up to this are even, but for rounding: the majority's answer stays."""
+"""Log-odds that differ by no more than this are even, but for rounding: the answer with more votes stays."""
 
 RELEASED: dict[type[object], type[object]] = {
     GmmFilter: ReleasedGmmFilter,
@@ -87,7 +90,7 @@ class Electorate:
         if scaled.measured is scaled:
             return found
         pools = self.pools.rows(rows)
-        return found._replace(counts=sums_by_answer(pools, pools.answered.astype(np.float64)))
+        return found._replace(votes=sums_by_answer(pools, pools.answered.astype(np.float64)))
 
     def probabilities(self, calibration: Calibration, trust: Trust) -> FloatArray:
         """Return (n_pools, n_answers) how probable each answer is."""
@@ -171,7 +174,11 @@ class Decision(NamedTuple):
     filter."""
 
     unweighed: IntArray | None = None
-    """(n_pools,) What DistriVoting elected before its answer was weighed; None without trust."""
+    """(n_pools,) What was elected before the evidence was weighed; None without trust."""
+
+    surest: IntArray | None = None
+    """(n_pools,) What was weighed against the majority: the winner, or where that is the majority's answer,
+    the one that the confidences speak for; None without trust."""
 
     preferences: FloatArray | None = None
     """(n_pools,) The log-odds of that answer against the majority's, NaN where they agree."""
@@ -195,7 +202,7 @@ class Pipeline:
     """Drop the answer that the negative side elects, if the positive side elects another."""
 
     trust: Trust | None = None
-    """Believe the majority instead where the evidence of the confidences does not outweigh its votes."""
+    """Elect what votes and confidences together make most probable, whatever the vote itself elects."""
 
     def __post_init__(self) -> None:
         if self.reject and self.filter is None:
@@ -299,22 +306,30 @@ class Pipeline:
 
 
 def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decision:
-    """Return the decision with the majority's answer where the confidences do not outweigh its votes."""
-    pools = electorate.pools
-    majority = electorate.count(MajorityVote(), None)
-    preferences = np.full(len(majority.winners), np.nan)
-    rows = np.flatnonzero((decision.winners != majority.winners) & (decision.winners >= 0))
-    if rows.size:
-        evidence = electorate.evidence_at(rows)
-        preferences[rows] = trust.preference(evidence, majority.winners[rows], decision.winners[rows])
-    back = preferences <= EVEN
-    scores = np.where(back[:, None], majority.scores, decision.scores)
+    """Return the decision with the most probable answer of each pool.
+
+    Where another answer than the decision's is more probable, all answers had a say, and scores are what each
+    is among them.
+    """
+    pools, evidence = electorate.pools, electorate.evidence
+    majority = electorate.count(MajorityVote(), None).winners
+    told = trust.told(evidence)
+    odds = trust.log_odds(evidence, told)
+    best = odds.max(axis=1, keepdims=True)
+    likely = np.where((odds >= best - EVEN) & (evidence.votes > 0), evidence.votes, ABSENT)
+    winners = winning_answers(likely, pools.answers, pools.answered)
+    surest = np.where(winners != majority, winners, speaks_for(told, evidence.votes, majority))
+    preferences = np.full(len(winners), np.nan)
+    rows = np.flatnonzero(surest != majority)
+    preferences[rows] = odds[rows, surest[rows]] - odds[rows, majority[rows]]
+    other = (winners != decision.winners) & (decision.winners >= 0)
     return decision._replace(
-        winners=np.where(back, majority.winners, decision.winners),
-        scores=scores,
-        kept=np.where(back[:, None], pools.answered, decision.kept),
-        rejected=np.where(back, -1, decision.rejected),
+        winners=np.where(decision.winners < 0, decision.winners, winners),
+        scores=np.where(other[:, None], posteriors(odds), decision.scores),
+        kept=np.where(other[:, None], pools.answered, decision.kept),
+        rejected=np.where(other, -1, decision.rejected),
         unweighed=decision.winners,
+        surest=surest,
         preferences=preferences,
     )
 

@@ -3,9 +3,9 @@
     p(answer) = logistic(intercept + evidence * logit(q) + share * logit(share of votes))
 
 q is the posterior of the answer, from the votes and the confidences (see `trust`), among those given and one
-that nobody gave, which has half a vote: few who agree are no proof. Both weights are at least 0: more votes
-or surer trajectories never make an answer less probable. What is left to 1 belongs to answers that nobody
-gave.
+that nobody gave, which has half a vote: few who agree are no proof. Both weights are at least 0, and no
+answer gets more than its posterior among those given: more votes or surer trajectories never make an answer
+less probable, and all together never have more than 1. What is left belongs to answers that nobody gave.
 
 The calibration that ships was fitted on simulated pools of 400 made-up models that differ in everything,
 multiple choice among them, and on two small real ones; `fit` makes another from labelled questions.
@@ -20,13 +20,10 @@ import numpy as np
 from distrivote.errors import InputError
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray
-from distrivote.voting.trust import VOTES, Trust
+from distrivote.voting.trust import UNSEEN, VOTES, Trust, posteriors
 
 _EDGE = 1e-4
 """Posteriors are held this far from 0 and 1: no pool of answers says more."""
-
-_UNSEEN = 0.5
-"""Votes for an answer that nobody gave."""
 
 _RIDGE = 1e-3
 """Keeps weights finite where right and wrong questions are told apart perfectly."""
@@ -39,8 +36,8 @@ MIN_QUESTIONS = 20
 class Calibration:
     """The parameters of the model, and what it was fitted on."""
 
-    intercept: float = -0.365
-    evidence: float = 1.010
+    intercept: float = -0.403
+    evidence: float = 1.050
     share: float = 0.0
     fewest: int = 8
     most: int = 256
@@ -55,11 +52,8 @@ class Calibration:
 
     def of(self, evidence: Evidence, trust: Trust) -> FloatArray:
         """(n_pools, n_answers) The probability of each answer; 0 for those that nobody gave."""
-        values = self.of_features(features(evidence, trust))
-        values[evidence.counts == 0] = 0.0
-        totals = values.sum(axis=1, keepdims=True)
-        np.divide(values, totals, out=values, where=totals > 1)
-        return values
+        odds = trust.log_odds(evidence)
+        return np.minimum(self.of_features(_features(evidence, odds)), posteriors(odds))
 
     def of_features(self, rows: FloatArray) -> FloatArray:
         """(...,) The probability of answers with these `features`, (..., 2), each by itself."""
@@ -73,13 +67,16 @@ class Calibration:
 
 def features(evidence: Evidence, trust: Trust) -> FloatArray:
     """(n_pools, n_answers, 2) logit(q) and logit(share of votes), the latter with half a vote added."""
-    odds = trust.log_odds(evidence)
-    given = evidence.counts > 0
-    unseen = VOTES * np.log(_UNSEEN)
+    return _features(evidence, trust.log_odds(evidence))
+
+
+def _features(evidence: Evidence, odds: FloatArray) -> FloatArray:
+    given = evidence.votes > 0
+    unseen = VOTES * np.log(UNSEEN)
     best = np.where(given, odds, -np.inf).max(axis=1, keepdims=True, initial=unseen)
     posterior = np.exp(np.where(given, odds - best, -np.inf))
     posterior /= posterior.sum(axis=1, keepdims=True) + np.exp(unseen - best)
-    share = (evidence.counts + 0.5) / (evidence.counts.sum(axis=1, keepdims=True) + 1.0)
+    share = (evidence.votes + 0.5) / (evidence.votes.sum(axis=1, keepdims=True) + 1.0)
     held = np.clip(posterior, _EDGE, 1 - _EDGE)
     return np.stack([np.log(held / (1 - held)), np.log(share / (1 - share))], axis=-1)
 

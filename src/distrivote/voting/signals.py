@@ -19,8 +19,7 @@ import numpy as np
 from distrivote.errors import InputError
 from distrivote.voting.kernels.pools import FloatArray, IntArray
 from distrivote.voting.scales import STEP, standardised
-from distrivote.voting.trust import HOLD, Trust
-from distrivote.voting.vote import trust_of
+from distrivote.voting.vote import lessons_of
 
 _RIDGE = 0.1
 """Keeps the weights of signals that are nearly the same from running apart: those that are share alike."""
@@ -77,12 +76,7 @@ def _discriminant(worth: FloatArray, alike: FloatArray) -> FloatArray:
 
 def _worth(values: FloatArray, classes: IntArray, offsets: IntArray) -> float:
     """Return the separation that the questions themselves speak for, or 0 if that is less."""
-    found = trust_of(classes, values, offsets)
-    if not found.n_questions:
-        return 0.0
-    # What was learned is a mean over the questions and over those that the first belief counts as.
-    more = found.separation - Trust().separation
-    return max(0.0, found.separation + HOLD / found.n_questions * more)
+    return max(0.0, lessons_of(classes, values, offsets).separation)
 
 
 def _standardised(values: FloatArray, classes: IntArray, offsets: IntArray) -> FloatArray:

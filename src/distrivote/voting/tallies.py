@@ -12,7 +12,7 @@ from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, Pools
 from distrivote.voting.kernels.splits import Splits
-from distrivote.voting.pipeline import EVEN, Decision, Electorate, Pipeline
+from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.trust import Trust
 from distrivote.voting.votes import DriftingVote, HierarchicalVote, MajorityVote
@@ -37,7 +37,9 @@ def tally_of(ballot: Ballot, electorate: Electorate, pipeline: Pipeline, calibra
     fallback = decision.fallback is not None and bool(decision.fallback[0])
     exponent = int(pools.exponents[0])
     values = decision.scores[0]
-    went_back = _went_back(decision) or fallback
+    # Where another answer than the vote's own was more probable, its split decided nothing.
+    went_back = decision.unweighed is not None and bool(decision.unweighed[0] != decision.winners[0])
+    went_back = went_back or fallback
     confident = pipeline.vote.scores_confidence and not went_back
     if confident and np.abs(values).max() < np.ldexp(1.0, 1023 - max(exponent, 0)):
         values = np.ldexp(values, exponent)  # else they stay scaled down: they would not fit a float
@@ -96,16 +98,13 @@ def _seen(electorate: Electorate, answered: npt.NDArray[np.bool_]) -> FloatArray
 def _weighing(
     decision: Decision, evidence: Evidence, label: Callable[[np.int64], Answer | None]
 ) -> Weighing | None:
-    if decision.unweighed is None or decision.preferences is None or decision.unweighed[0] < 0:
+    if decision.surest is None or decision.preferences is None or decision.surest[0] < 0:
         return None
-    preferred = decision.unweighed[0]
+    preferred = decision.surest[0]
     odds = float(np.exp(np.minimum(decision.preferences[0], 700.0)))
-    return Weighing(label(preferred), odds, float(evidence.gaps[0, preferred]))
-
-
-def _went_back(decision: Decision) -> bool:
-    """Whether the majority decided because confidence was not trusted."""
-    return decision.preferences is not None and bool(decision.preferences[0] <= EVEN)
+    assert decision.unweighed is not None
+    voted = label(decision.unweighed[0])
+    return Weighing(label(preferred), odds, float(evidence.gaps[0, preferred]), voted)
 
 
 def _intervals_won(pipeline: Pipeline, pools: Pools, decision: Decision) -> tuple[int, int] | None:

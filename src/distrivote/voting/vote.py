@@ -17,12 +17,13 @@ from distrivote.errors import InputError
 from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally
 from distrivote.voting.blocks import Block, blocks_of
 from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
+from distrivote.voting.lessons import Lessons, learned
 from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import NOTES, Scale, check_confidences, exp_of, is_logprob, on_scale, scale_of
 from distrivote.voting.tallies import overrules, separations, tally_of
-from distrivote.voting.trust import Trust, learned, likelihoods
+from distrivote.voting.trust import Trust
 
 
 def vote(
@@ -118,10 +119,16 @@ def vote_batch(
 
 
 def trust_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Trust:
+    """Return what all pools together, as `elect` takes them, make believe about their confidences."""
+    return lessons_of(classes, confidences, offsets).trust()
+
+
+def lessons_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Lessons:
     """Return what all pools together, as `elect` takes them, say about the worth of their confidences."""
-    scaled = on_scale(scale_of(classes, confidences), classes, confidences, offsets)
-    told = [likelihoods(Electorate(block.pools).evidence) for block in blocks_of(classes, scaled, offsets)]
-    return learned(np.concatenate(told)) if told else Trust()
+    lessons = Lessons()
+    for block in blocks_of(classes, confidences, offsets):
+        lessons = learned(Electorate(block.pools).evidence, lessons)
+    return lessons
 
 
 def elect(

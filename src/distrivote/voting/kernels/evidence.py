@@ -1,68 +1,80 @@
 """What the confidences of a pool say for each answer, before anything is known of their worth.
 
-The model, in logarithms of confidence and per pool: the trajectories of one answer scatter around the
-answer's own mean with a common variance, and the means of the answers scatter by `ANSWER_SPREAD` times
-as much for reasons of their own. If the right answer's mean lies d standard deviations above the others,
-the likelihood ratio against d = 0 is exp(precision * (d * gap - d ** 2 / 2)) for an answer with this
-`gap` and `precision`. Logarithms, because any positive measure may come, and the long tail of one must
-not decide. How likely each d is, is not known here.
+Only their order counts. The r-th of the n confidences of a pool, from the lowest, has the score that a
+standard normal number has at (r - 1/2) / n; equal ones share the mean of theirs. The scores of a pool
+always are the same n numbers, so that no outlier stretches the scale, and one trajectory that gets surer
+only takes score from those that it passes: the gap of its own answer never falls and that of no other
+answer rises. Nothing that depends on sizes could promise this whatever the unit of the confidences
+(docs/trust.md has the proof).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from distrivote.voting.kernels.pools import FloatArray, Pools, sums_by_answer
-
-ANSWER_SPREAD = 0.6
-"""Wrong answers differ in confidence too: some are quick guesses. In standard deviations of one answer's
-trajectories; it keeps many trajectories of one answer from counting as many witnesses."""
-
-_TOTAL_WEIGHT = 4.0
-"""How many trajectories' worth of the pool's whole variance go into that within answers."""
-
-_SMALLEST = 1e-24
-"""A variance of logarithms below this is rounding: all confidences are equal."""
+from distrivote.voting.kernels.pools import FloatArray, Pools, or_infinity, sums_by_answer
 
 
 class Evidence(NamedTuple):
-    """(n_pools, n_answers) each; 0 for answers that nobody gave."""
+    """(n_pools, n_answers) each but for `within`."""
 
     counts: FloatArray
-    gaps: FloatArray
-    """How far the answer's mean lies above that of the other answers, in standard deviations."""
+    """How many with a confidence gave each answer."""
 
-    precisions: FloatArray
-    """1 / the variance of the gap; 0 where there is nothing to compare."""
+    gaps: FloatArray
+    """How far the mean score of an answer lies above that of all other trajectories; 0 where there are
+    none, or where all confidences are equal."""
+
+    within: FloatArray
+    """(n_pools,) The squared distances of the scores from the mean of their answer, added up."""
+
+    votes: FloatArray
+    """How many gave each answer, with a confidence or without."""
 
 
 def evidence_of(pools: Pools) -> Evidence:
     """Return the evidence of every pool."""
-    members = pools.answered
-    counts = sums_by_answer(pools, members.astype(np.float64))
-    n = np.maximum(counts.sum(axis=1), 1.0)
-    logs = np.where(members, np.log(pools.confidences), 0.0)
-    logs -= np.where(members, (logs.sum(axis=1) / n)[:, None], 0.0)
-    squares = np.square(logs).sum(axis=1)
-    given = counts > 0
-    means = sums_by_answer(pools, logs) / np.where(given, counts, 1.0)
-    within = np.maximum(squares - (counts * np.square(means)).sum(axis=1), 0.0)
-    total = squares / n
-    free = np.maximum(n - np.count_nonzero(given, axis=1), 0.0)
-    variance = (within + _TOTAL_WEIGHT * total) / (free + _TOTAL_WEIGHT)
-    flat = total < _SMALLEST
-    variance[flat] = 1.0
+    scores = rank_scores(pools)
+    counts = sums_by_answer(pools, pools.answered.astype(np.float64))
+    sums = sums_by_answer(pools, scores)
+    rest = counts.sum(axis=1, keepdims=True) - counts
+    compared = (counts > 0) & (rest > 0)
+    means = sums / np.where(counts > 0, counts, 1.0)
+    others = (sums.sum(axis=1, keepdims=True) - sums) / np.where(rest > 0, rest, 1.0)
+    gaps = np.where(compared, means - others, 0.0)
+    within = np.square(scores).sum(axis=1) - (sums * means).sum(axis=1)
+    return Evidence(counts, gaps, np.maximum(within, 0.0), counts)
 
-    weights = np.where(given, 1.0 / (ANSWER_SPREAD**2 + 1.0 / np.where(given, counts, 1.0)), 0.0)
-    others = weights.sum(axis=1, keepdims=True) - weights
-    comparable = given & (others > 1e-9) & ~flat[:, None]
-    others = np.where(comparable, others, 1.0)
-    means /= np.sqrt(variance)[:, None]
-    weighted = weights * means
-    elsewhere = (weighted.sum(axis=1, keepdims=True) - weighted) / others
-    gaps = np.where(comparable, means - elsewhere, 0.0)
-    precisions = np.zeros_like(gaps)
-    np.divide(1.0, 1.0 / np.where(given, weights, 1.0) + 1.0 / others, out=precisions, where=comparable)
-    return Evidence(counts, gaps, precisions)
+
+def rank_scores(pools: Pools) -> FloatArray:
+    """Return (n_pools, n_columns) the score of every trajectory; 0 where there is none, or all are equal."""
+    values = or_infinity(pools.confidences, pools.answered)
+    order = np.argsort(values, axis=1, kind="stable")
+    ranked = np.take_along_axis(values, order, axis=1)
+    sizes, which = np.unique(np.count_nonzero(pools.answered, axis=1), return_inverse=True)
+    width = ranked.shape[1]
+    below = np.zeros((len(sizes), width + 1))  # the scores below each place, added up
+    for row, n in enumerate(sizes.tolist()):
+        below[row, 1 : n + 1] = np.cumsum(_normal_scores(n))
+        below[row, n:] = 0.0  # they are symmetric
+    starts = np.zeros((len(ranked), width), dtype=np.int64)
+    places = np.arange(1, width)
+    new = ranked[:, 1:] != ranked[:, :-1]
+    starts[:, 1:] = np.maximum.accumulate(np.where(new, places, 0), axis=1)
+    ends = np.full((len(ranked), width), width)
+    ends[:, :-1] = np.minimum.accumulate(np.where(new, places, width)[:, ::-1], axis=1)[:, ::-1]
+    shared = (below[which[:, None], ends] - below[which[:, None], starts]) / (ends - starts)
+    scores: FloatArray = np.empty_like(shared)
+    np.put_along_axis(scores, order, shared, axis=1)
+    return scores
+
+
+@lru_cache(maxsize=256)
+def _normal_scores(n: int) -> FloatArray:
+    inverse = NormalDist().inv_cdf
+    lower = [inverse((rank + 0.5) / n) for rank in range(n // 2)]
+    return np.array([*lower, *([0.0] * (n % 2)), *(-score for score in reversed(lower))])
