@@ -4,9 +4,11 @@
 
 BoInf (11 models on AIME 2024, confidence is 1000 / length) and the BRUMO sample are read from --data, if
 they are there (docs/trust.md says where they come from); the simulated presets of the paper's models are
-drawn here, as they are and with a confidence that says nothing (AUROC 0.5) or misleads (0.4). --run adds
-runs of your own. Single votes see one question alone; beside them stand the same votes with the trust
-learned over the whole run. `distrivote evaluate --experiment trust` shows the same for any run.
+drawn here, as they are and with a confidence that says nothing (AUROC 0.5) or misleads (0.4). Weak and
+misleading sets (BoInf at 32, with its lengths as they are and inverted, and those of bench/misleading.py)
+stand beside strong ones, with the trust of the whole run. --run adds runs of your own. Single votes see one
+question alone; beside them stand the same votes with the trust learned over the whole run.
+`distrivote evaluate --experiment trust` shows the same for any run.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from distrivote.voting.pipeline import Electorate
 from distrivote.voting.probability import Calibration
 from distrivote.voting.signals import combine
 from distrivote.voting.vote import vote, vote_batch
+from misleading import STRONG, inverted, painted_sets, simulated_sets
 
 DATA = Path(__file__).resolve().parents[1] / "build" / "data"
 SIZE = 128
@@ -94,10 +97,10 @@ def brumo(source: PoolSet, n_repeats: int) -> Iterator[Line]:
         kept, kept_run = (100 * (value - sc) / (dis - sc) for value in (auto, run))
         yield Line(
             f"BRUMO at {budget}, gain of DIS-GMM kept",
-            "at least 95%",
+            "whole run at least 90%",
             f"{kept:.1f}% (SC {sc:.2f}, DIS-GMM {dis:.2f}, auto {auto:.2f})",
             f"{kept_run:.1f}%",
-            kept >= 95,
+            kept_run >= 90,
         )
 
 
@@ -132,6 +135,71 @@ def presets_lines(sets: Sequence[PoolSet], words: str, other: str, least: float)
         f"{run:+.2f}",
         mean >= least,
     )
+
+
+# Weak, misleading and strong signals, over whole runs
+
+
+def to_majority(voted: Sequence[Votes], way: str = WHOLE_RUN) -> list[float]:
+    return [accuracy(votes, way) - accuracy(votes, "sc") for votes in voted]
+
+
+def weak_line(subject: str, voted: Sequence[Votes], worst: float) -> Line:
+    """Return how far the whole run is below the majority, on average and in the worst set."""
+    found, dis = to_majority(voted), to_majority(voted, "dis-gmm")
+    mean, least = float(np.mean(found)), min(found)
+    return Line(
+        f"{subject}, {len(voted)} sets, to SC",
+        f"at least -1 on average, {worst:+.0f} at worst",
+        f"{mean:+.2f}, worst {least:+.2f} (DIS-GMM {np.mean(dis):+.2f}, worst {min(dis):+.2f};"
+        f" single votes {np.mean(to_majority(voted, 'auto')):+.2f})",
+        met=mean >= -1 and least >= worst,
+    )
+
+
+def strong_line(subject: str, voted: Sequence[Votes]) -> Line:
+    gains = {way: float(np.mean(to_majority(voted, way))) for way in (WHOLE_RUN, "dis-gmm", "auto")}
+    kept = {way: 100 * gains[way] / gains["dis-gmm"] for way in (WHOLE_RUN, "auto")}
+    return Line(
+        f"{subject}, {len(voted)} sets, gain of DIS-GMM kept",
+        "at least 90%",
+        f"{kept[WHOLE_RUN]:.0f}% of {gains['dis-gmm']:+.2f} (single votes {kept['auto']:.0f}%)",
+        met=kept[WHOLE_RUN] >= 90,
+    )
+
+
+def signal_lines(words: str, sets: Sequence[tuple[str, PoolSet]], worst: float) -> Iterator[Line]:
+    """Yield a line for all weak and misleading sets together, and one per strong kind."""
+    by_kind: dict[str, list[Votes]] = {}
+    for kind, source in sets:
+        by_kind.setdefault(kind, []).append(votes_of(source, None, 1, 0))
+    strong = [f"AUROC {auroc}" for auroc in STRONG]
+    weak = [votes for kind, some in by_kind.items() if kind not in strong for votes in some]
+    yield weak_line(f"{words}, AUROC 0.2 to 0.5 and careless", weak, worst)
+    for kind in strong:
+        yield strong_line(f"{words}, {kind}", by_kind[kind])
+
+
+def misleading_lines(real: dict[str, list[PoolSet]], prs: Path, n_repeats: int) -> Iterator[Line]:
+    if "BoInf" in real:
+        for words, sets in (
+            ("BoInf at 32, 1000 / length", real["BoInf"]),
+            ("BoInf at 32, length", [inverted(each) for each in real["BoInf"]]),
+        ):
+            yield weak_line(words, [votes_of(each, 32, n_repeats, 0) for each in sets], -5)
+    if "BRUMO" in real:
+        yield weak_line("BRUMO inverted at 32", [votes_of(inverted(real["BRUMO"][0]), 32, n_repeats, 0)], -5)
+    for n_questions, worst in ((30, -5.0), (200, -2.0)):
+        for n in (16, 32, 64):
+            words = f"{n_questions} questions of {n}"
+            n_sets = 12 if n_questions == 30 else 4
+            yield from signal_lines(
+                f"simulated, {words}", list(simulated_sets(n_questions, n, n_sets)), worst
+            )
+            if prs.is_file():
+                yield from signal_lines(f"PRS, {words}", list(painted_sets(prs, n_questions, n)), worst)
+    if not prs.is_file():
+        yield Line("PRS", "", f"{prs} is not there: left out")
 
 
 def own_runs(sets: Sequence[PoolSet], n_repeats: int) -> Iterator[Line]:
@@ -299,6 +367,7 @@ def lines_of(options: argparse.Namespace) -> Iterator[Line]:
     yield presets_lines(sims, "presets", "dis-gmm", -0.3)
     yield presets_lines(flat, "presets at AUROC 0.5", "sc", -0.5)
     yield presets_lines(simulated(options.questions, 0.4), "presets at AUROC 0.4", "sc", -0.5)
+    yield from misleading_lines(real, options.data / "prs_k64.parquet", options.repeats)
     if options.run:
         yield from own_runs(load_pool_sets(options.run, reads=()).pool_sets, options.repeats)
     yield from probability_lines(sims, flat, real)
@@ -319,10 +388,10 @@ def main() -> None:
         lines.append(line)
         if not options.json:
             met = {True: "yes", False: "NO", None: ""}[line.met]
-            print(f"{met:3}  {line.subject:55}  {line.asked:42}  {line.single}")
+            print(f"{met:3}  {line.subject:66}  {line.asked:42}  {line.single}")
             if line.whole_run:
                 print(
-                    f"{'':3}  {'  with the trust of the whole run':55}  {'':42}  {line.whole_run}", flush=True
+                    f"{'':3}  {'  with the trust of the whole run':66}  {'':42}  {line.whole_run}", flush=True
                 )
     if options.json:
         print(json.dumps([asdict(line) for line in lines], indent=2))

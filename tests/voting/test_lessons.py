@@ -109,10 +109,19 @@ def test_few_questions_keep_the_belief_that_ships():
     assert learned(evidence(*[row] * FEWEST)).trust().weights != Trust().weights
 
 
+def test_eight_contested_questions_are_held_against_what_was_learned():
+    agreed, contested = ([9, 1], [1.0, -1.0]), ([3, 2], [2.0, -2.0])
+    lessons = learned(evidence(*[agreed] * 40, *[contested] * 24))
+    assert (lessons.n_questions, lessons.n_contested) == (64, 24)
+    # All that was learned is above 0 here, and 8 / (8 + 24) of it goes back to the votes alone.
+    assert lessons.separation > 1
+    assert 1 - np.sum(lessons.trust().weights[0]) == pytest.approx(0.75, abs=0.01)
+
+
 def test_many_questions_fade_to_as_many_as_asked():
     lessons = learned(evidence(*[([3, 2], [1.0, -1.0])] * 20))
     faded = lessons.faded(10)
-    assert (faded.n_questions, lessons.faded(20)) == (10, lessons)
+    assert (faded.n_questions, faded.n_contested, lessons.faded(20)) == (10, 10, lessons)
     assert faded.contested == pytest.approx(lessons.contested / 2)
     assert faded.noise != Lessons().noise
 

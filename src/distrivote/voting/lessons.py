@@ -49,6 +49,10 @@ _SPREAD = 0.5, 0.3
 _CONTESTED = 0.75
 """How much contested questions count for the direction: there votes are weak labels."""
 
+_HOLD = 8.0
+"""The belief that confidence says nothing counts as this many contested questions: those that a run has
+need not be like the next one, however clear each is."""
+
 _KNOWN = 10.0
 """`NOISE` counts as this many trajectories."""
 
@@ -84,6 +88,9 @@ class Lessons:
     n_questions: int = 0
     """Those that say something: with several answers and different confidences."""
 
+    n_contested: int = 0
+    """Those of them that are contested."""
+
     @property
     def noise(self) -> float:
         """The variance of scores within an answer."""
@@ -94,13 +101,23 @@ class Lessons:
         if self.n_questions <= most:
             return self
         part = most / self.n_questions
-        return Lessons(part * self.agreed, part * self.contested, part * self.squares, part * self.free, most)
+        return Lessons(
+            part * self.agreed,
+            part * self.contested,
+            part * self.squares,
+            part * self.free,
+            most,
+            round(part * self.n_contested),
+        )
 
     def trust(self) -> Trust:
         """Return the belief that follows; what ships, while there are few questions."""
         if self.n_questions < FEWEST:
             return Trust(n_questions=self.n_questions)
         weights = _set_off(np.einsum("rcs,rcd->ds", self._belief(), _SCATTERED))
+        doubt = _HOLD / (_HOLD + self.n_contested)
+        weights[0] += doubt * weights[1:].sum(axis=0)
+        weights[1:] *= 1.0 - doubt
         return Trust(as_weights(weights), self.noise, self.separation, self.n_questions)
 
     @property
@@ -167,6 +184,7 @@ def learned(evidence: Evidence, start: Lessons | None = None) -> Lessons:
         squares,
         free,
         start.n_questions + n,
+        start.n_contested + int(np.count_nonzero(~agreed)),
     )
 
 
