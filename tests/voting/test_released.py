@@ -154,3 +154,13 @@ def test_parts_of_the_script_and_others_are_not_mixed():
 def test_its_explanation_counts_the_intervals_that_there_were():
     tally = distrivote.vote(["a", "a", "b", "c", "b", "d"], [11, 10, 5, 4.5, 4.25, 1], "hier:released")
     assert tally.intervals_won == (1, 5)
+
+
+def test_batches_and_pools_without_answers_have_no_winners():
+    for classes, confidences, expected in (
+        (np.empty((0, 5), dtype=int), np.empty((0, 5)), []),
+        (np.empty((2, 0), dtype=int), np.empty((2, 0)), [-1, -1]),
+        (np.array([[-1, -1], [3, -1]]), np.array([[np.nan, 2.0], [4.0, np.nan]]), [-1, 3]),
+    ):
+        for method, winners in distrivote.vote_batch(classes, confidences, list(naive.RELEASED)).items():
+            assert winners.tolist() == expected, method
