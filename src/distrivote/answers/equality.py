@@ -93,8 +93,8 @@ class Equality:
             return
         if is_formula(truth) and not shared_verifier().is_installed:
             shown = truth if len(truth) <= 60 else truth[:59] + "…"
-            error = MissingPackageError("math-verify", "math", f"grading by the right answer {shown!r}")
-            error.add_note("or grade by notation alone, which takes equal formulas for different: notation")
+            error = MissingPackageError("math-verify", "math", f"grading by the right answer {shown}")
+            error.add_note("--same notation grades without it, and takes most equal formulas for different")
             raise error
 
 
