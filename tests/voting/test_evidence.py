@@ -45,7 +45,7 @@ def test_scores_and_gaps_of_four_by_hand():
     outer, inner = NormalDist().inv_cdf(7 / 8), NormalDist().inv_cdf(5 / 8)
     pool = Pool(["a", "b", None, "a", "b"], [9.0, 1.0, 5.0, 3.0, 2.0])
     assert rank_scores(pools_of(pool))[0].tolist() == pytest.approx([outer, -outer, 0.0, inner, -inner])
-    _, gaps, within = evidence_of(pools_of(pool))
+    _, gaps, within, _ = evidence_of(pools_of(pool))
     assert gaps[0].tolist() == pytest.approx([outer + inner, -outer - inner, 0, 0, 0])
     assert within[0] == pytest.approx((outer - inner) ** 2)
 
@@ -70,7 +70,7 @@ def test_scale_and_power_of_the_confidences_do_not_matter(pool):
 
 @pytest.mark.parametrize("confidence", [1e-300, 1.0, 1e300])
 def test_equal_confidences_say_nothing(confidence):
-    _, gaps, within = evidence_of(pools_of(Pool(["a", "b", "b"], [confidence] * 3)))
+    _, gaps, within, _ = evidence_of(pools_of(Pool(["a", "b", "b"], [confidence] * 3)))
     assert not gaps.any()
     assert not within.any()
 

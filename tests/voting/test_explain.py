@@ -127,7 +127,7 @@ def test_one_of_a_kind_is_told_in_the_singular():
     ],
 )
 def test_confidence_that_was_trusted_is_told_with_its_odds(odds: float, says: str):
-    told = lines(method="auto", first_split=None, intervals_won=None, weighing=Weighing("7", odds, 2.25))
+    told = lines(method="auto", first_split=None, intervals_won=None, weighing=Weighing("7", odds, 2.25, "7"))
     assert told[2] == (
         "Confidence was trusted: its 4 votes are 2.2 standard deviations surer than the rest, which outweighs"
         f" the 3 votes for 9 ({says})."
@@ -143,7 +143,7 @@ def test_confidence_that_was_not_trusted_is_told_with_its_odds(odds: float, says
         scores={"9": 3.0, "7": 2.0, "8": 1.0},
         first_split=None,
         intervals_won=None,
-        weighing=Weighing("7", odds, 0.5),
+        weighing=Weighing("7", odds, 0.5, "9"),
     )
     assert told == [
         "9 wins with 50% of the score (auto); majority voting says so too.",
@@ -154,19 +154,25 @@ def test_confidence_that_was_not_trusted_is_told_with_its_odds(odds: float, says
     ]
 
 
+def test_what_distrivoting_would_have_said_stands_in_the_place_of_its_story():
+    told = lines(method="auto", majority="7", weighing=Weighing("7", math.nan, 2.0, "9"))
+    assert told[1] == "DistriVoting by itself would have said 9."
+    assert not any("cut at" in line or "rejected" in line for line in told)
+
+
 def test_a_single_vote_is_one():
     told = lines(
         method="auto",
         first_split=None,
         intervals_won=None,
         votes={"7": 1, "9": 3},
-        weighing=Weighing("7", 0.5, 1.8),
+        weighing=Weighing("7", 0.5, 1.8, "7"),
     )
     assert any("its 1 vote is 1.8 standard deviations surer" in line for line in told)
 
 
 def test_confidence_that_agrees_with_the_majority_needs_no_word():
-    told = lines(method="auto", majority="7", weighing=Weighing("7", math.nan, 2.0))
+    told = lines(method="auto", majority="7", weighing=Weighing("7", math.nan, 2.0, "7"))
     assert not any("trusted" in line for line in told)
 
 

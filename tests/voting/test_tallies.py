@@ -74,14 +74,15 @@ def test_weighing_tells_odds_and_gap_where_confidence_and_majority_differ():
     assert trusted.weighing.answer == trusted.answer == "a"
     assert trusted.weighing.odds > 1
     assert trusted.weighing.gap > 1
-    assert trusted.intervals_won is None
+    assert trusted.weighing.voted == "a"
+    assert trusted.intervals_won == (1, 1)
     agreed = distrivote.vote(answers, sure[::-1], method="auto")
     assert agreed.answer == agreed.majority == "b"
     assert math.isnan(agreed.weighing.odds)
     assert distrivote.vote([None], method="auto").weighing is None
 
 
-def test_auto_scores_are_probabilities_among_the_answers_and_all_have_a_say():
+def test_scores_are_probabilities_and_all_have_a_say_where_distrivoting_is_not_followed():
     confidences = np.random.default_rng(0).normal(15, 1, 30)
     tally = distrivote.vote(list("aabbbc") * 5, confidences, method="auto")
     assert (tally.answer, tally.weighing.answer) == ("b", "a")
@@ -96,10 +97,12 @@ def test_auto_scores_are_probabilities_among_the_answers_and_all_have_a_say():
     assert tiny.scores == tally.scores
 
 
-def test_auto_stands_on_no_split_and_says_so_of_small_pools():
-    tally = distrivote.vote(list("aacaabca"), [14.0, 8, 12, 6, 8, 11, 10, 6], method="auto")
-    assert (tally.rejected, tally.n_kept, tally.split, tally.first_split) == (None, 8, None, None)
-    assert tally.notes == ("Only 8 answers: under 16 confidences say little.",)
+def test_auto_stands_on_no_split_where_distrivoting_says_another_answer():
+    pool = list("aacaabca"), [14.0, 8, 12, 6, 8, 11, 10, 6]
+    tally, alone = (distrivote.vote(*pool, method=name) for name in ("auto", "dis-gmm"))
+    assert (tally.answer, alone.answer, tally.weighing.voted) == ("a", "c", "c")
+    assert (tally.rejected, tally.n_kept, tally.split) == (None, 8, None)
+    assert tally.first_split == alone.first_split
 
 
 @pytest.mark.parametrize("exponent", [-1000, 0, 1000])

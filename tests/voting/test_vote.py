@@ -27,7 +27,7 @@ ALONE = [name for name in METHODS if name != "auto"]
 def test_example_of_the_readme():
     result = distrivote.vote(["42", "41", "42", None, "7"], [15.2, 13.9, 14.8, 9.0, 12.1])
     assert result.answer == "42"
-    assert result.method == "dis-gmm"
+    assert result.method == "auto"
     assert set(result.scores) == {"42", "41", "7"}
     assert result.n_unanswered == 1
     assert result.n_cast == 4

@@ -98,11 +98,12 @@ def _seen(electorate: Electorate, answered: npt.NDArray[np.bool_]) -> FloatArray
 def _weighing(
     decision: Decision, evidence: Evidence, label: Callable[[np.int64], Answer | None]
 ) -> Weighing | None:
-    if decision.surest is None or decision.preferences is None or decision.surest[0] < 0:
+    if decision.surest is None or decision.preferences is None or decision.unweighed is None:
+        return None
+    if decision.unweighed[0] < 0:  # nothing was answered, or nothing with a confidence
         return None
     preferred = decision.surest[0]
     odds = float(np.exp(np.minimum(decision.preferences[0], 700.0)))
-    assert decision.unweighed is not None
     voted = label(decision.unweighed[0])
     return Weighing(label(preferred), odds, float(evidence.gaps[0, preferred]), voted)
 
