@@ -38,7 +38,7 @@ def test_a_folder_of_pickles_becomes_a_run_that_can_be_voted_on(
     assert run("import", pickles, "-o", tmp_path / "run", "--model", "r1") == 0
     assert capsys.readouterr().out.endswith("24 trajectories of 3 questions from 3 files (3 deepconf)\n")
     assert run("vote", tmp_path / "run", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["summary"]["accuracy"]["dis-gmm"]["n_right"] == 3
+    assert json.loads(capsys.readouterr().out)["summary"]["accuracy"]["auto"]["n_right"] == 3
 
 
 def test_json_says_what_came_in(pickles: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +55,7 @@ def test_answers_in_texts_are_graded_and_one_of_each_is_called_so(
     assert run("import", table, "-o", tmp_path / "run", "--extract", "boxed") == 0
     out, err = capsys.readouterr()
     assert out.endswith("run: 1 trajectory of 1 question from 1 file (1 table)\n")
-    assert err == "note: there are no confidences: majority voting (sc) works, the other methods need them\n"
+    assert err == "note: there are no confidences: majority voting decides, whatever the method\n"
     assert run("vote", tmp_path / "run", "-m", "sc", "--json") == 0
     assert json.loads(capsys.readouterr().out)["summary"]["accuracy"]["sc"]["n_right"] == 1
 

@@ -258,6 +258,14 @@ def test_a_folder_of_other_settings_is_refused_before_anything_is_sampled(
 # The plan
 
 
+def in_bash(line: str) -> list[str]:
+    """Return the words of a command as a shell takes them; shlex does not know $'...'."""
+    done = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, text=True
+    )
+    return done.stdout.split("\0")[:-1]
+
+
 def test_the_plan_of_the_papers_grid(capsys: pytest.CaptureFixture[str]) -> None:
     found = plan(
         *(capsys, "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B", "-o", "out", "--engine", "vllm"),
@@ -282,7 +290,10 @@ def test_the_plan_of_the_papers_grid(capsys: pytest.CaptureFixture[str]) -> None
     assert stage["steps"][0]["command"] == (
         "distrivote generate hmmt2025 -o out/grid/hmmt2025-plain --model"
         " deepseek-ai/DeepSeek-R1-0528-Qwen3-8B --engine vllm --budget 512 --max-tokens 65536 --no-ssc"
+        " --template plain --system $'该助手为DeepSeek-R1，由深度求索公司创造。\\n今天是2025年5月28日，星期一。\\n'"
     )
+    choice = next(step for step in stage["steps"] if "gpqa" in step["command"])
+    assert "--template" not in choice["command"]
     assert stage["evaluate"].startswith("distrivote evaluate out/grid -e main")
     assert stage["evaluate"].endswith("--against-paper -o out/grid.html")
 
@@ -376,7 +387,7 @@ def test_a_plan_fits_into_80_columns_and_its_commands_can_be_copied(sweep: list[
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
     assert max(map(len, text.splitlines())) <= 80
     commands = text.partition("Equal to these commands:\n")[2].replace("\\\n", " ")
-    copied = [shlex.split(line) for line in commands.splitlines() if line.startswith("distrivote ")]
+    copied = [in_bash(line) for line in commands.splitlines() if line.startswith("distrivote ")]
     stages = grid.stages_named(tuple(sweep[1:]))
     n_runs = sum(len(stage.arms) * len(stage.benchmarks) for stage in stages)
     assert [words[1] for words in copied].count("generate") == n_runs

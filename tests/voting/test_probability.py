@@ -19,7 +19,8 @@ from strategies import LAW, Pool, plain_pools
 
 
 def one(counts, gaps) -> Evidence:
-    return Evidence(*(np.array([values], dtype=np.float64) for values in (counts, gaps)), np.zeros(1))
+    votes, told = (np.array([values], dtype=np.float64) for values in (counts, gaps))
+    return Evidence(votes, told, np.zeros(1), votes)
 
 
 def rows(n: int, weights: tuple[float, float, float], seed: int = 0, scale: float = 1.0):

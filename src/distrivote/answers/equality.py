@@ -125,7 +125,7 @@ _CHOICE = re.compile(
 def choice_key(answer: str) -> Hashable:
     """Return the letter of an option, else the text in small letters under the plain rules.
 
-    >>> [choice_key(text) for text in ("(B)", "b.", r"\\\\text{B}", "option B", "B) 12 cm", "12 cm")]
+    >>> [choice_key(text) for text in ("(B)", "b.", r"\\text{B}", "option B", "B) 12 cm", "12 cm")]
     ['B', 'B', 'B', 'B', 'B', '12cm']
     """
     form = form_of(answer)

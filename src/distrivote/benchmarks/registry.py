@@ -97,9 +97,10 @@ def load(
                 f"{name} is not made from a seed, so it can't be given {asked}: use limit for fewer problems"
             )
         found = _read(name, path)
-    if limit is not None:
-        found = found.spread(limit) if spread else replace(found, problems=found.problems[:limit])
-    return replace(found, system=system_of(found.problems))
+    found = replace(found, system=system_of(found.problems))  # of all, so that a limit changes nothing
+    if limit is None:
+        return found
+    return found.spread(limit) if spread else replace(found, problems=found.problems[:limit])
 
 
 def _made(name: str, path: str | os.PathLike[str] | None, seed: int, size: int) -> Benchmark:

@@ -153,6 +153,14 @@ def quoted_without_key(argv: Sequence[str]) -> list[str]:
     words, hidden = [], '"$OPENAI_API_KEY"'
     for before, word in zip(["", *argv], argv, strict=False):
         is_both = word.startswith("--api-key=")
-        shown = f"--api-key={hidden}" if is_both else shlex.quote(word)
+        shown = f"--api-key={hidden}" if is_both else _quoted(word)
         words.append(hidden if before == "--api-key" else shown)
     return words
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell takes it, on one line."""
+    if "\n" not in word:
+        return shlex.quote(word)
+    escaped = word.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")
+    return f"$'{escaped}'"
