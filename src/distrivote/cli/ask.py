@@ -107,8 +107,8 @@ def ask(
     wrong: it is there to show how it works. Ctrl-C stops the
     sampling and votes on what is finished. In a pipe the answer alone is printed.
 
-    --method auto is the careful choice: it follows DistriVoting where confidence is to be trusted, else
-    the majority. An answer below --min-probability is withheld, with exit code 3.
+    --method auto is the careful choice: it weighs confidence against votes as far as it is to be
+    trusted. An answer below --min-probability is withheld, with exit code 3.
     """
     from distrivote.engines.base import SamplingParams
     from distrivote.selfstepconf.deepconf import online_rule

@@ -98,8 +98,8 @@ def serve(
     Settings of the vote go into extra_body={"distrivote": {...}} or the model name, as in
     dis-gmm@16/MODEL. Ctrl-C ends it.
 
-    --method auto is the careful choice: it follows DistriVoting where confidence is to be trusted, else the
-    majority, and learns with every question how far this model's confidences are to be trusted.
+    --method auto is the careful choice: it weighs confidence against votes as far as it is to be
+    trusted, and learns with every question how far this model's confidences are to be trusted.
     """
     from importlib.util import find_spec
 

@@ -97,7 +97,7 @@ def vote(
       wsc-top50  wsc-gmm  wsc-kmeans  wsc-meanshift
       dis-top50  dis-gmm  dis-kmeans  dis-meanshift
       hier-top50  hier-gmm  wsc-top50-reject  wsc-gmm-reject
-      auto: the careful choice, dis-gmm where confidence is to be trusted, else sc
+      auto: the careful choice, votes and confidences as far as these are trusted
       and with parameters, as in wsc-top:0.1 or dis-gmm:intervals=5
 
     On a terminal the first 40 questions are shown; in a pipe every question is a line of
