@@ -37,7 +37,7 @@ from distrivote.voting.pipeline import Electorate
 from distrivote.voting.probability import Calibration
 from distrivote.voting.signals import combine
 from distrivote.voting.vote import vote, vote_batch
-from misleading import STRONG, inverted, painted_sets, simulated_sets
+from misleading import HELD_OUT_SETS, STRONG, held_out_sets, inverted, painted_sets, simulated_sets
 
 DATA = Path(__file__).resolve().parents[1] / "build" / "data"
 SIZE = 128
@@ -193,11 +193,13 @@ def misleading_lines(real: dict[str, list[PoolSet]], prs: Path, n_repeats: int) 
         for n in (16, 32, 64):
             words = f"{n_questions} questions of {n}"
             n_sets = 12 if n_questions == 30 else 4
-            yield from signal_lines(
-                f"simulated, {words}", list(simulated_sets(n_questions, n, n_sets)), worst
-            )
+            sets = {"simulated": simulated_sets(n_questions, n, n_sets)}
+            sets["held out: made-up models"] = held_out_sets(n_questions, n, n_sets)
             if prs.is_file():
-                yield from signal_lines(f"PRS, {words}", list(painted_sets(prs, n_questions, n)), worst)
+                sets["PRS"] = painted_sets(prs, n_questions, n)
+                sets["held out: other PRS"] = painted_sets(prs, n_questions, n, HELD_OUT_SETS)
+            for name, some_sets in sets.items():
+                yield from signal_lines(f"{name}, {words}", list(some_sets), worst)
     if not prs.is_file():
         yield Line("PRS", "", f"{prs} is not there: left out")
 
