@@ -65,6 +65,6 @@ def test_the_headline_names_a_model_without_its_folder_and_one_trajectory_as_one
             main(["ask", "How many?", "--budget", "1", "--base-url", running.url, "--no-ssc"])
     out = capsys.readouterr().out
     assert not left.value.code
-    assert f"{shown}, openai · 1 trajectory · DistriVoting (dis-gmm)" in out
+    assert f"{shown}, openai · 1 trajectory · auto · " in out
     assert "1 trajectory, 2 tokens" in out
     assert "Only 1 answer:" in out

@@ -127,7 +127,7 @@ def test_json_and_files_say_what_was_withheld(command: Command, tmp_path: Path) 
     withheld = [row for row in document["questions"] if row["abstained"]]
     assert withheld
     assert all(row["answer"] is None and row["withheld"] for row in withheld)
-    assert document["summary"]["n_withheld"] == {"dis-gmm": len(withheld)}
+    assert document["summary"]["n_withheld"] == {"auto": len(withheld)}
     assert sum(pq.read_table(output)["abstained"].to_pylist()) == len(withheld)
 
 
@@ -152,7 +152,7 @@ def test_an_explanation_gives_the_reason(command: Command, tmp_path: Path) -> No
     (told,) = document["explanations"]
     assert (told["abstained"], told["answer"]) == (True, None)
     assert told["probabilities"][told["withheld"]] == told["probability"]
-    assert set(told["weighing"]) == {"answer", "odds", "gap", "trusted"}
+    assert set(told["weighing"]) == {"answer", "odds", "gap", "trusted", "voted"}
     assert "Withheld" in told["explanation"]
 
 

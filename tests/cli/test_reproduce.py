@@ -290,7 +290,8 @@ def test_the_plan_of_the_papers_grid(capsys: pytest.CaptureFixture[str]) -> None
     assert stage["steps"][0]["command"] == (
         "distrivote generate hmmt2025 -o out/grid/hmmt2025-plain --model"
         " deepseek-ai/DeepSeek-R1-0528-Qwen3-8B --engine vllm --budget 512 --max-tokens 65536 --no-ssc"
-        " --template plain --system $'该助手为DeepSeek-R1，由深度求索公司创造。\\n今天是2025年5月28日，星期一。\\n'"
+        " --template plain --system"
+        " $'该助手为DeepSeek-R1，由深度求索公司创造。\\n今天是2025年5月28日，星期一。\\n'"
     )
     choice = next(step for step in stage["steps"] if "gpqa" in step["command"])
     assert "--template" not in choice["command"]

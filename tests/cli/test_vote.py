@@ -89,7 +89,7 @@ def test_piped_output_is_a_line_per_question_and_the_summary_is_elsewhere(vote: 
         "probability", "abstained",
     ]  # fmt: skip
     assert rows["two-aces"]["answer"] == "\\frac{1}{221}"
-    assert "dis-gmm    83.3%  5 of 6 right" in err
+    assert "auto       83.3%  5 of 6 right" in err
     assert "majority   66.7%  4 of 6 right" in err
     assert "6 questions · 184 trajectories · 8 without an answer" in err
     assert "\x1b" not in out + err
@@ -240,7 +240,7 @@ def test_questions_without_any_answer_are_counted_as_wrong(vote: Vote, tmp_path:
 def test_the_truth_may_be_said_in_several_ways(vote: Vote, tmp_path: Path) -> None:
     def accuracy(rows: list[dict[str, Any]], *options: str) -> tuple[int, int] | None:
         found = json.loads(vote(write(tmp_path / "a.jsonl", rows), "--json", *options).out)
-        of = found["summary"]["accuracy"].get("dis-gmm")
+        of = found["summary"]["accuracy"].get("auto")
         return of and (of["n_right"], of["n_known"])
 
     plain = {"question_id": 1, "answer": "42", "confidence": 2.0}
@@ -300,7 +300,7 @@ def test_hostile_answers_stay_text(vote: Vote, tmp_path: Path) -> None:
 
 
 def test_explain_tells_the_whole_story(vote: Vote) -> None:
-    code, out, _ = vote(ANSWERS, "--explain", "bat-and-ball")
+    code, out, _ = vote(ANSWERS, "--explain", "bat-and-ball", "-m", "dis-gmm")
     assert code == 0
     for part in (
         "question bat-and-ball · dis-gmm · 32 trajectories",
@@ -314,7 +314,7 @@ def test_explain_tells_the_whole_story(vote: Vote) -> None:
     ):
         assert part in out
     assert "no answer 7" in vote(ANSWERS, "--explain", "birthdays").out
-    assert "✗ wrong, it is 45" in vote(ANSWERS, "--explain", "handshakes").out
+    assert "✗ wrong, it is 45" in vote(ANSWERS, "--explain", "handshakes", "-m", "dis-gmm").out
 
 
 @pytest.mark.parametrize("method", ["sc", "wsc", "bon", "borda", "mob", "hier", "dis-top50", "wsc-kmeans"])
@@ -449,7 +449,7 @@ def test_a_file_without_a_column_of_confidences_is_voted_on_by_majority_with_one
     assert code == 0
     assert out.splitlines()[1].split("\t")[:2] == ["1", "4"]
     assert [line for line in err.splitlines() if line.startswith("note: ")] == [
-        "note: no answer has a confidence, so majority voting decides, not dis-gmm: there is no column"
+        "note: no answer has a confidence, so majority voting decides, not auto: there is no column"
         " 'confidence' (--confidence-column names another)"
     ]
     assert "note" not in vote(path, "--method", "sc").err
@@ -509,7 +509,7 @@ def on_a_terminal(*arguments: str, columns: int = 80, **env: str) -> str:
 
 def test_a_terminal_gets_a_table_with_marks_and_a_summary(tmp_path: Path) -> None:
     rows = [row for q in range(45) for row in rows_of(f"q{q}", "xxY" * 8, ground_truth="y")]
-    shown = on_a_terminal(str(write(tmp_path / "a.jsonl", rows)), columns=100)
+    shown = on_a_terminal(str(write(tmp_path / "a.jsonl", rows)), "-m", "dis-gmm", columns=100)
     assert "\x1b[" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert "question   answer   majority   share   probability   kept / cast" in plain

@@ -30,7 +30,8 @@ def test_a_vote_never_fails_for_want_of_confidences(pool: list[tuple[str | None,
         assert "majority voting decides" in tally.notes[-1]
         assert tally.answer == tally.majority
     else:
-        assert tally.answer == distrivote.vote([a for a, _ in measured], [c for _, c in measured]).answer
+        answers, confidences = [a for a, _ in measured], [c for _, c in measured]
+        assert tally.answer == distrivote.vote(answers, confidences, DIS).answer
 
 
 def test_a_method_without_confidences_says_nothing_about_them() -> None:

@@ -237,6 +237,7 @@ class WeighingReply(BaseModel):
     answer: str
     odds: float | None
     gap: float
+    voted: str | None
     trusted: bool
 
 
