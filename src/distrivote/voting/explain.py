@@ -20,7 +20,8 @@ def explain(tally: Tally) -> str:
         lines.append(_split(tally, tally.first_split))
         lines.extend(_rejection(tally))
     lines.append(_vote(tally))
-    if weighing is not None and weighing.answer != tally.majority:
+    # Where the majority and DistriVoting agree, no word is needed of an answer that neither elects.
+    if weighing is not None and weighing.answer != tally.majority != weighing.voted:
         lines.append(_weighing(tally, weighing))
     lines.append(_probability(tally))
     lines.extend(f"Note: {note}" for note in tally.notes)
