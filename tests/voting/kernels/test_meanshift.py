@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import sklearn.cluster._mean_shift as theirs
@@ -165,6 +167,19 @@ def test_clusters_equal_those_of_the_slow_twin_on_pools_of_many_shapes(shape):
     rng = np.random.default_rng(29)
     for n in (*range(2, 20), 40, 64, 128):
         same_as_twin(shaped(rng, shape, n).tolist())
+
+
+def test_the_mean_of_a_stretch_is_that_of_its_exact_sum():
+    # Tenths do not add up exactly: plain running sums would be wrong in the last digit here and there.
+    values = np.sort(np.random.default_rng(35).integers(1, 400, 300) / 10)
+    sums = meanshift._Sums(values[None], np.array([300]))
+    first, end = (each.ravel() for each in np.meshgrid(np.arange(0, 300, 7), np.arange(1, 301, 7)))
+    first, end = first[first < end], end[first < end]
+    found = sums.means(np.zeros(len(first), dtype=int), first, end)
+    exact = [math.fsum(values[a:b]) / (b - a) for a, b in zip(first, end, strict=True)]
+    assert found.tolist() == exact
+    running = np.concatenate([[0.0], values.cumsum()])
+    assert ((running[end] - running[first]) / (end - first) != exact).any()
 
 
 def test_a_thousand_values_are_added_up_five_hundred_at_a_time():
