@@ -88,7 +88,7 @@ SAID = {
     "table: a long answer a million times": "answer takes 7,864,320 MB in 262,144 rows",
     "table: a long number a million times": "row 1: confidence is '1111",
     "table: a list of a billion numbers": "confidences must be numbers",
-    "table: texts that lean on each other": "has no columns 'x' and 'confidence'",
+    "table: texts that lean on each other": "has no column 'x'",
     "table: a huge footer": "its footer takes 9 MB",
     "table: statistics that abort": "histogram size mismatch",
     "table: imported": "claims 1,000,000,000 rows in",

@@ -143,10 +143,11 @@ def test_confidence_that_was_not_trusted_is_told_with_its_odds(odds: float, says
         scores={"9": 3.0, "7": 2.0, "8": 1.0},
         first_split=None,
         intervals_won=None,
-        weighing=Weighing("7", odds, 0.5, "9"),
+        weighing=Weighing("7", odds, 0.5, "7"),
     )
     assert told == [
         "9 wins with 50% of the score (auto); majority voting says so too.",
+        "DistriVoting by itself would have said 7.",
         "0 of 4 kept votes are for 9.",
         "Confidence was not trusted: it speaks for 7, but its 4 votes are 0.5 standard deviations surer than"
         f" the rest, which does not outweigh the 3 votes for 9 ({says}).",
