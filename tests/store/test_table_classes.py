@@ -99,12 +99,12 @@ def test_choices_are_one_by_their_letters_and_ones_own_rule_sees_every_answer(tm
 def test_too_many_formulas_are_left_to_notation_unless_math_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_classes, "MOST_FORMULAS", 2)
+    monkeypatch.setattr(table_classes, "MOST_WORK", 2)
     path = written(tmp_path / "a.jsonl", {"a": [FORMULA, OTHER], "b": ["x+1", "1+x", "0.5", "1/2"]})
     found, notes = read(path)
     assert found == {"a": [FORMULA] * 2, "b": ["x+1", "1+x", "0.5", "0.5"]}
     assert notes == [
-        "the formulas of 1 question are compared by notation, for the file has more than 2 distinct ones:"
+        "the formulas of 1 question are compared by notation, for the file has too many to do more unasked:"
         " --same math compares all of them"
     ]
     assert read(path, "math") == ({"a": [FORMULA] * 2, "b": ["x+1", "x+1", "0.5", "0.5"]}, [])

@@ -181,10 +181,16 @@ class MathEqual:
         self._lost: set[tuple[str, ...]] = set()
         self._left_out: set[tuple[str, ...]] = set()
         self._disputed: set[tuple[str, str]] = set()
+        self._needed: set[tuple[str, ...]] = set()
 
     def remarks(self) -> Remarks:
         """Return what was in doubt, given up and left out so far."""
         return Remarks(len(self._disputed), n_lost=len(self._lost), n_left_out=len(self._left_out))
+
+    @property
+    def n_needed(self) -> int:
+        """How many readings and comparisons of math-verify the verdicts rest on, remembered or not."""
+        return len(self._needed)
 
     def __call__(self, a: str, b: str) -> bool:
         """Say whether two answers are equal without a doubt; their order does not matter."""
@@ -211,6 +217,7 @@ class MathEqual:
         if form.numbers:
             return _Meaning(points=tuple((_asinh(number), 0.0) for number in form.numbers))
         known = self._verifier._meanings
+        self._needed.add((form.latex,))
         if form.latex not in known:
             reply = self._ask({"do": "read", "latex": form.latex}, form.latex)
             if reply is None:
@@ -220,6 +227,7 @@ class MathEqual:
 
     def _verify(self, a: str, b: str) -> bool | None:
         known = self._verifier._verdicts
+        self._needed.add((a, b))
         if (a, b) not in known:
             reply = self._ask({"do": "verify", "pair": (a, b)}, a, b)
             if reply is None:

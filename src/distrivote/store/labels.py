@@ -1,8 +1,8 @@
 """Labels: the text that stands for an answer, one rule for JSON values and for Arrow columns.
 
-Equal labels are one answer, so the rule decides what counts as the same: 42 and 42.0 are "42",
+Equal labels are one answer before anything is compared: 42 and 42.0 are "42",
 booleans are "true" and "false", strings stay as they are. None, NaN and blank strings are no answer.
-Whether "1/2" equals "0.5" is not known here: that is for the answers package, before a file is made.
+Whether "1/2" equals "0.5" is not known here: that is for `table_classes`, once questions are whole.
 """
 
 from __future__ import annotations

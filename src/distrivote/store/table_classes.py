@@ -7,6 +7,7 @@ at one by one: by their keys under the plain rules, and for mathematics where th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from distrivote.answers.equality import NAMED, Equality, equality
 from distrivote.answers.equivalence import GRADING_BUDGET, classify
 from distrivote.answers.forms import Form, form_of
+from distrivote.answers.mathverify import MathEqual
 from distrivote.answers.remarks import Remarks
 from distrivote.store.questions import Questions
 from distrivote.store.tables import AnswerTable
@@ -26,8 +28,9 @@ from distrivote.store.tables import AnswerTable
 PLAIN = r"^(?:0|-?[1-9][0-9]{0,17}|-?(?:0|[1-9][0-9]{0,11})\.[0-9]{0,4}[1-9]|[A-Z]|[a-z]{3,40})$"
 """Of any two different strings of this kind none equals the other: numbers, letters, small words."""
 
-MOST_FORMULAS = 5_000
-"""Distinct formulas of a file that are compared as mathematics unless that is asked for."""
+MOST_WORK = 2_000
+"""Readings and comparisons of formulas that math-verify does for a file unless it is asked for; 5 to 20 ms
+each. A count, and not a time, so that all machines come to the same classes."""
 
 _FINE = 6
 """Decimals of so many places may equal others that they are rounded from."""
@@ -54,8 +57,7 @@ class _Merging:
 
     def __init__(self, same: str | Equality | None) -> None:
         self._rule = equality(same)
-        self._limit = MOST_FORMULAS if same is None else None
-        self._formulas: set[str] = set()
+        self._left: float = MOST_WORK if same is None else math.inf
         self._n_skipped = self._n_alike = 0
         self._alike: tuple[str, str] | None = None
         self._remarks = Remarks()
@@ -65,8 +67,8 @@ class _Merging:
         notes = list(self._remarks.notes)
         if self._n_skipped:
             notes.append(
-                f"the formulas of {_count(self._n_skipped)} are compared by notation, for the file has more"
-                f" than {MOST_FORMULAS:,} distinct ones: --same math compares all of them"
+                f"the formulas of {_count(self._n_skipped)} are compared by notation, for the file has too"
+                " many to do more unasked: --same math compares all of them"
             )
         if self._alike is not None:
             one, other = self._alike
@@ -124,6 +126,7 @@ class _Merging:
                 rule = self._rule_for(mine_labels)
                 found = classify(mine_labels, rule)
                 self._remarks += found.remarks
+                self._left -= rule.equal.n_needed if isinstance(rule.equal, MathEqual) else 0
                 known[mine] = found.ids, rule.name != self._rule.name
             ids, is_skipped = known[mine]
             self._n_skipped += is_skipped
@@ -137,12 +140,9 @@ class _Merging:
                 self._rule.check_truth(truth)
 
     def _rule_for(self, codes: Iterable[str]) -> Equality:
-        """Return how one question's answers are compared: by notation once there were too many formulas."""
-        if self._rule.is_math and self._limit is not None:
-            new = {label for label in codes if form_of(label).is_open} - self._formulas
-            if len(self._formulas) + len(new) > self._limit:
-                return NAMED["notation"]
-            self._formulas |= new
+        """Return how one question's answers are compared: by notation once there was too much work."""
+        if self._left <= 0 and any(form_of(label).is_open for label in codes):
+            return NAMED["notation"]
         return self._rule.for_pool(GRADING_BUDGET)
 
     def _doubtful(

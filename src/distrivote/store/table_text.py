@@ -1,7 +1,7 @@
 """Sampled answers from JSON Lines and CSV, with the line of every fault.
 
 Lines are read one by one and are bounded, so that a file without line ends does not fill the memory.
-The text is UTF-8. In CSV everything is text: "42" and "42.0" are two answers there.
+The text is UTF-8. In CSV everything is text: "42" and "42.0" are two labels there.
 """
 
 from __future__ import annotations
