@@ -105,7 +105,7 @@ def test_sure_epochs_win_over_a_wrong_majority(tmp_path: Path, log_format: str) 
     ours, majority = (reduction.samples[0] for reduction in found.reductions)
     assert (ours.sample_id, ours.value, ours.answer) == ("six", "C", "42")
     assert ours.explanation is not None
-    assert ours.explanation.startswith("42 wins with 100% of the score (dis-gmm); majority voting would have")
+    assert ours.explanation.startswith("42 wins with 100% of the score (auto); majority voting would have")
     assert ours.metadata is not None
     assert {name: ours.metadata[name] for name in ("majority", "majority_value", "rejected", "n_cast")} == {
         "majority": "41",
@@ -143,7 +143,7 @@ def test_without_log_probabilities_the_majority_decides_and_it_is_said(tmp_path:
     assert found.reductions is not None
     (reduced,) = found.reductions[0].samples
     assert (reduced.value, reduced.answer) == ("I", "41")
-    assert "No answer has a confidence, so majority voting decides, not dis-gmm." in str(reduced.explanation)
+    assert "No answer has a confidence, so majority voting decides, not auto." in str(reduced.explanation)
     assert found.samples is not None
     scored = (found.samples[0].scores or {})["with_confidence"]
     assert scored.metadata is not None
@@ -302,7 +302,7 @@ def test_what_is_given_wrong_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="maen"):
         with_confidence(match(), measure="maen")
     with pytest.raises(InputError, match="confidence 0 is 0"):
-        distrivote()([score("C", "A", 0.0)])
+        distrivote("dis-gmm")([score("C", "A", 0.0)])
 
 
 @given(
