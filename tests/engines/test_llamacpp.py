@@ -203,7 +203,7 @@ def test_it_does_not_keep_the_questions_behind_it_from_being_sampled(engine: Lla
     jobs = [Job(messages, replace(SHORT, max_tokens=2), [0]) for messages in (QUESTION, long, QUESTION)]
     samples = engine.sample_all(jobs)
     assert [next(samples).job, next(samples).job] == [0, 2]
-    with pytest.raises(InputError, match="1 of 3 questions were not sampled: the prompt 'apple apple"):
+    with pytest.raises(InputError, match="1 of 3 questions was not sampled: the prompt 'apple apple"):
         next(samples)
 
 
