@@ -6,7 +6,8 @@ The plain rules know notation, not mathematics. In the order in which they apply
                \\left, \\right and a final full stop do not count
     numbers    0.50 = .5 = 1/2 = \\frac12 = 5\\cdot10^{-1}, 1,234 = 1{,}234 = 1234, x = 5 is 5; exact, except
                that a decimal of six or more places and digits equals what rounds to it: 0.333333 = 1/3.
-               A comma with a space beside it makes a list: 1, 234
+               A comma with a space beside it makes a list: 1, 234. Of a chain, and of a sum with its result,
+               the last side counts: f(3) = 1/3 + 1/6 = 1/2 and 1/3 + 1/6 = 1/2 are 1/2
     units      %, a degree sign and a currency sign do not count: 50\\% is 50 and not 1/2, as in the grader
                of MATH. Calling it both would make 50 and 1/2 equal as soon as one reply has a %
     words      compared without regard to case, commas between them or not; choice letters with it:
@@ -125,7 +126,9 @@ _WRAPPER = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|fbox)\s*+\{|\{|\((?=[^,;]*+$)"
 )
 _BRACKET = re.compile(r"\\.|[][(){}]", re.DOTALL)
-_BRACKET_OR_COMMA = re.compile(r"\\.|[][(){},]", re.DOTALL)
+_BRACKET_OR_MARK = re.compile(r"\\.|[][(){},=]", re.DOTALL)
+_RELATION = re.compile(r"[,;<>!~:&]|==|\\(?:\\|[lg]eq?|ne|neq|approx|equiv|in|text|quad)(?![A-Za-z])")
+_COMMAND, _LETTER = re.compile(r"\\[A-Za-z]++"), re.compile(r"[^\W\d_]")
 _OPENING, _CLOSING = ("(", "[", "{", r"\{"), (")", "]", "}", r"\}")
 _LIST = re.compile(r"(\\\{|[(\[])?(.*?)(\\\}|[)\]])?", re.DOTALL)
 _SPACE = re.compile(r"(\\[A-Za-z]++ )(?=[A-Za-z])|((?<=[0-9]) (?=,?[0-9])|(?<=,) (?=[0-9]))| ")
@@ -161,6 +164,9 @@ def _form(text: str) -> Form:
         number = _number(compact[left_side.end() :])
     if number:
         return number
+    result = _result(latex)
+    if result is not None:
+        return _form(result)
     choice = _CHOICE.fullmatch(latex)
     if choice:
         return Form(choice[1], choice[1], is_text=True)
@@ -231,14 +237,23 @@ def _list(compact: str) -> Form | None:
     return Form(start + key + end, start + latex + end, numbers)
 
 
-def _split(text: str) -> list[str]:
-    """Return what is between the commas outside brackets; nothing if brackets close that never opened."""
+def _result(latex: str) -> str | None:
+    """Return the last side of a chain of equations, or of one whose left side has no letter."""
+    if "=" not in latex or _RELATION.search(latex):
+        return None
+    *sides, last = _split(latex, "=") or [""]
+    is_chain = len(sides) > 1 or (sides and not _LETTER.search(_COMMAND.sub("", sides[0])))
+    return last.strip() or None if is_chain and all(side.strip() for side in sides) else None
+
+
+def _split(text: str, separator: str = ",") -> list[str]:
+    """Return what is between separators outside brackets; nothing if brackets close that never opened."""
     texts, depth, begin = [], 0, 0
-    for match in _BRACKET_OR_COMMA.finditer(text):
+    for match in _BRACKET_OR_MARK.finditer(text):
         depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
         if depth < 0:
             return []
-        if match[0] == "," and not depth:
+        if match[0] == separator and not depth:
             texts.append(text[begin : match.start()])
             begin = match.end()
     return [*texts, text[begin:]]

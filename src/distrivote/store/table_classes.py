@@ -28,7 +28,7 @@ from distrivote.store.tables import AnswerTable
 PLAIN = r"^(?:0|-?[1-9][0-9]{0,17}|-?(?:0|[1-9][0-9]{0,11})\.[0-9]{0,4}[1-9]|[A-Z]|[a-z]{3,40})$"
 """Of any two different strings of this kind none equals the other: numbers, letters, small words."""
 
-MOST_WORK = 2_000
+MOST_WORK = 1_000
 """Readings and comparisons of formulas that math-verify does for a file unless it is asked for; 5 to 20 ms
 each. A count, and not a time, so that all machines come to the same classes."""
 
