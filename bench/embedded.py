@@ -20,11 +20,11 @@ import numpy as np
 
 from distrivote.confidence import token_confidence
 from distrivote.engines.base import SamplingParams
-from distrivote.engines.llama_model import LlamaContext
-from distrivote.engines.llamacpp import LlamaCppEngine
-from distrivote.engines.model_files import BUILT_IN, model_file
+from distrivote.engines.llamacpp.engine import LlamaCppEngine
+from distrivote.engines.llamacpp.files import BUILT_IN, model_file
+from distrivote.engines.llamacpp.model import LlamaContext
 from distrivote.problem import Problem
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.steering import SelfStepConf
 
 N = 32
 MESSAGES = Problem("Tom has 5 apples and buys 7 more. How many has he?", template="worked").messages()

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from distrivote.engines.base import SamplingParams
-from distrivote.engines.openai import OpenAIEngine
+from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.problem import Problem
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.steering import SelfStepConf
 
 ROOT = Path(__file__).parents[1]
 N_STREAMS = 64

@@ -23,7 +23,7 @@ import numpy as np
 from distrivote.evaluation.calibrating import Rows, rows_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.reliability import brier_score, calibration_error
-from distrivote.evaluation.simulate import Simulation, draw
+from distrivote.simulation.model import Simulation, draw
 from distrivote.voting.kernels.evidence import evidence_of
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import parse_method

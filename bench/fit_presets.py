@@ -1,6 +1,6 @@
 """Fits the presets of `distrivote simulate` to the published numbers, and prints presets.csv.
 
-    python bench/fit_presets.py src/distrivote/evaluation/published.csv > presets.csv
+    python bench/fit_presets.py src/distrivote/evaluation/paper/published.csv > presets.csv
 
 By parameter, in this order: unanswered from pass@1 and the Acc of stage I, which differ by the trajectories
 without an answer; hard_share and easy_rate from SC and pass@1; then, for growing hard_rate and hard_drop,
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distrivote.errors import InputError
-from distrivote.evaluation.simulate import Drawn, Simulation, draw, with_auroc, with_pass1
+from distrivote.simulation.model import Drawn, Simulation, draw, with_auroc, with_pass1
 from distrivote.voting.vote import vote_batch
 
 BUDGET = 128

@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 
 from distrivote.answers.forms import is_formula
 from distrivote.engines.base import SamplingParams
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_compact import compact
-from distrivote.store.run_rows import Keep, Row
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.runs import Run
+from distrivote.store.runs.compact import compact
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep, Row
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.writer import RunWriter
 
 N_MATH, N_CHOICE = 30 + 30 + 30 + 30, 198
 N_NAIVE = 200

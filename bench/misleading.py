@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Pool, PoolSet
-from distrivote.evaluation.simulate import Simulation, simulate, with_auroc
+from distrivote.simulation.model import Simulation, simulate, with_auroc
 from fit_calibration import made_up_model
 
 CARELESS = 0.15

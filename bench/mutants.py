@@ -45,8 +45,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
-TARGETS = ("distrivote/voting", "distrivote/selfstepconf")
-TESTS = ("tests/voting", "tests/test_selfstepconf.py", "tests/test_deepconf.py", "tests/test_docs.py")
+TARGETS = ("distrivote/voting", "distrivote/steering")
+TESTS = ("tests/voting", "tests/steering", "tests/test_docs.py")
 
 LIBRARIES = ("numpy", "sklearn.cluster", "sklearn.mixture", "hypothesis.strategies")
 """What is loaded once for all mutants; nothing of ours."""

@@ -16,8 +16,8 @@ import sys
 import numpy as np
 
 import distrivote
-from distrivote.evaluation.presets import presets_named
-from distrivote.evaluation.simulate import Drawn, draw
+from distrivote.simulation.model import Drawn, draw
+from distrivote.simulation.presets import presets_named
 
 METHODS = ("wsc-gmm", "hier", "hier-top50", "hier-gmm", "wsc-gmm-reject", "dis-top50", "dis-gmm")
 

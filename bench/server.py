@@ -57,7 +57,7 @@ def run_server(engine_name: str, pipe: Connection) -> None:
 
     engine: Engine
     if engine_name == "embedded":
-        from distrivote.engines.llamacpp import LlamaCppEngine
+        from distrivote.engines.llamacpp.engine import LlamaCppEngine
 
         engine = LlamaCppEngine()
     else:
@@ -170,7 +170,7 @@ def measure_replayed(n_requests: int, n_clients: int) -> dict[str, object]:
 def measure_embedded(repeats: int) -> dict[str, object]:
     """Return how much longer the whole request takes than the sampling and the vote alone."""
     from distrivote import Problem, SamplingParams, solve
-    from distrivote.engines.llamacpp import LlamaCppEngine
+    from distrivote.engines.llamacpp.engine import LlamaCppEngine
 
     with closing(LlamaCppEngine()) as engine:
         params = SamplingParams(max_tokens=64)

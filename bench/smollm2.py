@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from distrivote.engines.model_files import BUILT_IN, model_file
+from distrivote.engines.llamacpp.files import BUILT_IN, model_file
 
 # SmolLM2-Instruct's chat template, without its default system message.
 CHAT_TEMPLATE = (

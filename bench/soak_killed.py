@@ -25,8 +25,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from distrivote.store.runs import Run
-from distrivote.store.schema import SCHEMA
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import SCHEMA
 
 BENCHMARK = ["arithmetic", "--size", "8", "--budget", "6", "--seed", "6"]
 EMBEDDED = ["--max-tokens", "8", "--threads", "1"]

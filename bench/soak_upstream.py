@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from distrivote import Problem, SamplingParams, SelfStepConf, vote
-from distrivote.engines.openai import OpenAIEngine
-from distrivote.generate import generate, todo
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.runs import Run
-from distrivote.store.schema import SCHEMA
+from distrivote.engines.openai.engine import OpenAIEngine
+from distrivote.generation.sampling import generate, todo
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import SCHEMA
+from distrivote.store.runs.writer import RunWriter
 from engines.scripted_server import ScriptedServer
 from faults.faulty_server import FAULTS, MENDED, FaultyServer, SeededModel
 

@@ -26,11 +26,11 @@ from distrivote.answers.equivalence import same_answer
 from distrivote.benchmarks import load
 from distrivote.confidence import measure_named, token_confidence
 from distrivote.engines.replay import ReplayEngine
-from distrivote.evaluation.presets import presets
-from distrivote.evaluation.simulate import draw
-from distrivote.selfstepconf import ENDED, DeepConfOnline
-from distrivote.solve import solve
-from distrivote.stopping import StopRule, stop_rule
+from distrivote.flow import solve
+from distrivote.simulation.model import draw
+from distrivote.simulation.presets import presets
+from distrivote.steering import ENDED, DeepConfOnline
+from distrivote.voting.stopping import StopRule, stop_rule
 
 RULES = (None, "consensus", "beta", "vote")
 PRESETS = ("qwen3-8b/aime2025", "deepseek-r1-8b/hmmt2025", "qwen3-32b/gpqa-diamond", "misleading")
@@ -99,8 +99,8 @@ def _simulated(preset: str, n_questions: int, budget: int) -> list[dict[str, Any
 
 def embedded(n_questions: int, budget: int, n_threads: int | None) -> list[dict[str, Any]]:
     """Ask the built-in model once, and play its trajectories back to every rule."""
-    from distrivote.engines.llamacpp import LlamaCppEngine
-    from distrivote.solve import sample
+    from distrivote.engines.llamacpp.engine import LlamaCppEngine
+    from distrivote.flow import sample
 
     problems = [replace(each, template="worked") for each in load("arithmetic", size=n_questions)]
     engine = LlamaCppEngine(n_threads=n_threads)

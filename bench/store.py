@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from distrivote.engines.base import SamplingParams
-from distrivote.selfstepconf import SelfStepConf
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_compact import compact
-from distrivote.store.run_rows import Keep, Row
-from distrivote.store.run_writer import RunWriter
+from distrivote.steering import SelfStepConf
+from distrivote.store.runs.compact import compact
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep, Row
+from distrivote.store.runs.writer import RunWriter
 
 N_TRAJECTORIES, N_STEPS = 512, 68
 
@@ -112,9 +112,9 @@ def _seconds(command: list[str]) -> float:
 
 def writing_section() -> dict[str, Any]:
     """Processor time in measuring and storing over that of the whole run."""
-    import distrivote.generate as flow
+    import distrivote.generation.sampling as flow
     from distrivote.benchmarks import load
-    from distrivote.engines.llamacpp import LlamaCppEngine
+    from distrivote.engines.llamacpp.engine import LlamaCppEngine
 
     spent = 0.0
     measure, add = flow.row_of, RunWriter.add

@@ -26,11 +26,11 @@ from distrivote.evaluation.calibrating import Rows, held_out, rows_of
 from distrivote.evaluation.experiments.trust import Trial, trial_rows
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.pools import PoolSet
-from distrivote.evaluation.presets import Preset, presets
 from distrivote.evaluation.reliability import brier_score, calibration_error
-from distrivote.evaluation.simulate import Simulation, draw, simulate, with_auroc
 from distrivote.evaluation.winners import WHOLE_RUN, Votes, votes_of
-from distrivote.store.tables import Columns
+from distrivote.simulation.model import Simulation, draw, simulate, with_auroc
+from distrivote.simulation.presets import Preset, presets
+from distrivote.store.tables.source import Columns
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Electorate

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from distrivote.engines.token_tables import TokenTable
-from distrivote.engines.vllm_args import xargs_of
-from distrivote.engines.vllm_batch import SteeredBatch
-from distrivote.engines.vllm_rows import Rows
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.engines.tokens.tables import TokenTable
+from distrivote.engines.vllm.args import xargs_of
+from distrivote.engines.vllm.batch import SteeredBatch
+from distrivote.engines.vllm.rows import Rows
+from distrivote.steering import SelfStepConf
 
 N = 32
 PROMPT = "Tom has 5 apples and buys 7 more. How many has he? Let us think step by step."
@@ -94,8 +94,8 @@ def plugin_section(model: Path, n_tokens: int, repeats: int) -> dict[str, Any]:
     os.environ.update(ENVIRONMENT)
     from vllm import LLM
 
-    from distrivote.engines.vllm import PLUGIN
-    from distrivote.engines.vllm_plugin import SelfStepConf as Plugin
+    from distrivote.engines.vllm.engine import PLUGIN
+    from distrivote.engines.vllm.plugin import SelfStepConf as Plugin
 
     llm = LLM(
         str(model), dtype="float32", enforce_eager=True, max_model_len=1024, max_num_seqs=N,

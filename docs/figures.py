@@ -15,12 +15,12 @@ import numpy as np
 import vl_convert
 
 from distrivote import vote, vote_batch
-from distrivote.evaluation.presets import presets, presets_named
 from distrivote.evaluation.results import Axis, Chart, Row, Rule
-from distrivote.evaluation.simulate import Drawn, Simulation, draw
-from distrivote.evaluation.theory import theory
-from distrivote.report.charts import VEGA_LITE, figure
-from distrivote.selfstepconf.threshold import Threshold
+from distrivote.report.charts.chart import VEGA_LITE, figure
+from distrivote.simulation.model import Drawn, Simulation, draw
+from distrivote.simulation.presets import presets, presets_named
+from distrivote.simulation.theory import theory
+from distrivote.steering.threshold import Threshold
 
 DOCS = Path(__file__).parent
 ANSWERS = DOCS.parent / "examples" / "answers.jsonl"

@@ -23,8 +23,8 @@ from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.results import Axis, Chart, Report, Row
 from distrivote.evaluation.winners import votes_of
-from distrivote.report.table_markdown import explained_table, report_markdown
-from distrivote.store.tables import Columns
+from distrivote.report.files.markdown import explained_table, report_markdown
+from distrivote.store.tables.source import Columns
 
 DOCS = Path(__file__).parent
 RUNS = DOCS.parent / "examples" / "runs"

@@ -10,9 +10,9 @@ import pytest
 from distrivote.answers import mathverify
 from distrivote.answers.mathverify import MathVerifier
 from distrivote.engines.base import SamplingParams
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Row
-from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Row
+from distrivote.store.runs.writer import RunWriter
 
 TRUTH = r"\sqrt{\frac{95}{24}}"
 FORMULA, OTHER, NUMBER = r"\frac{\sqrt{570}}{12}", r"\frac{\sqrt{95}}{2\sqrt{6}}", "2"

@@ -15,9 +15,9 @@ from distrivote.engines.base import Engine, Job, Progress, Sampled, SamplingPara
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import EngineError
 from distrivote.problem import Message
-from distrivote.selfstepconf import Controller
 from distrivote.server.app import create_app
 from distrivote.server.settings import Settings
+from distrivote.steering import Controller
 
 
 def reply(answer: str | None, confidence: float, text: str = "Let me see.") -> Trajectory:

@@ -1,12 +1,14 @@
-"""Ask a language model the same question N times and believe the right answer."""
+"""Ask a language model the same question N times and believe the right answer.
 
-import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+Every public name, with the module it comes from; each is loaded on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from distrivote.faces import face
 
 if TYPE_CHECKING:
     from distrivote.answers.equality import Equality, equality
-    from distrivote.ballots import ballot_of, from_openai, from_vllm
     from distrivote.engines.base import SamplingParams
     from distrivote.errors import (
         DistrivoteError,
@@ -15,52 +17,17 @@ if TYPE_CHECKING:
         MissingPackageError,
         UnknownNameError,
     )
+    from distrivote.flow import Solution, sample, solution_of, solve
+    from distrivote.flow_async import asample, asolve
     from distrivote.problem import Problem
-    from distrivote.selfstepconf import BudgetForcing, DeepConfOnline, SelfStepConf
-    from distrivote.solve import Solution, sample, solution_of, solve
-    from distrivote.solve_async import asample, asolve
-    from distrivote.stopping import StopRule
+    from distrivote.reading import ballot_of, from_openai, from_vllm
+    from distrivote.steering import BudgetForcing, DeepConfOnline, SelfStepConf
     from distrivote.trajectory import Trajectory
     from distrivote.voting.ballot import Ballot, Outcome, Split, Tally
     from distrivote.voting.methods import METHODS, parse_method
     from distrivote.voting.pipeline import Pipeline
+    from distrivote.voting.stopping import StopRule
     from distrivote.voting.vote import elect, vote, vote_batch
-
-_HOMES = {
-    "METHODS": "voting.methods",
-    "Ballot": "voting.ballot",
-    "BudgetForcing": "selfstepconf",
-    "DeepConfOnline": "selfstepconf",
-    "DistrivoteError": "errors",
-    "EngineError": "errors",
-    "Equality": "answers.equality",
-    "InputError": "errors",
-    "MissingPackageError": "errors",
-    "Outcome": "voting.ballot",
-    "Pipeline": "voting.pipeline",
-    "Problem": "problem",
-    "SamplingParams": "engines.base",
-    "SelfStepConf": "selfstepconf",
-    "Solution": "solve",
-    "Split": "voting.ballot",
-    "StopRule": "stopping",
-    "Tally": "voting.ballot",
-    "Trajectory": "trajectory",
-    "UnknownNameError": "errors",
-    "asample": "solve_async",
-    "asolve": "solve_async",
-    "ballot_of": "ballots",
-    "elect": "voting.vote",
-    "equality": "answers.equality",
-    "from_openai": "ballots",
-    "from_vllm": "ballots",
-    "parse_method": "voting.methods",
-    "sample": "solve",
-    "solution_of": "solve",
-    "solve": "solve",
-    "vote": "voting.vote",
-    "vote_batch": "voting.vote",
-}
 
 __all__ = [
     "METHODS",
@@ -98,17 +65,22 @@ __all__ = [
     "vote_batch",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'distrivote' has no attribute {name!r}")
-    value = getattr(import_module(f"distrivote.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-# In a program everything is loaded at once, so that the first vote is as fast as the next. The command
-# answers --help before NumPy is in memory (it takes half of the time), so there names load on use.
-if not getattr(sys, "argv", [""])[0].endswith(("/distrivote", "\\distrivote.exe")):
-    for _name in __all__:
-        __getattr__(_name)
+__getattr__ = face(
+    __name__,
+    {
+        "answers.equality": "Equality equality",
+        "engines.base": "SamplingParams",
+        "errors": "DistrivoteError EngineError InputError MissingPackageError UnknownNameError",
+        "flow": "Solution sample solution_of solve",
+        "flow_async": "asample asolve",
+        "problem": "Problem",
+        "reading": "ballot_of from_openai from_vllm",
+        "steering": "BudgetForcing DeepConfOnline SelfStepConf",
+        "trajectory": "Trajectory",
+        "voting.ballot": "Ballot Outcome Split Tally",
+        "voting.methods": "METHODS parse_method",
+        "voting.pipeline": "Pipeline",
+        "voting.stopping": "StopRule",
+        "voting.vote": "elect vote vote_batch",
+    },
+)

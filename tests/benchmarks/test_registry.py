@@ -16,7 +16,7 @@ from distrivote.benchmarks import BENCHMARKS, Benchmark, arithmetic, load
 from distrivote.benchmarks.registry import _BUILT_IN, _PUBLISHED, _SUFFIXES
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.problem import Problem
-from distrivote.store.tables import SUFFIXES
+from distrivote.store.tables.source import SUFFIXES
 
 LINE = '{"question": "q", "answer": 1}\n'
 

@@ -17,9 +17,9 @@ from browser.scripted_votes import HOSTILE, Json, trajectories
 from distrivote import Problem, SamplingParams, SelfStepConf, Trajectory
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import EngineError
-from distrivote.generate import generate, todo
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_writer import RunWriter
+from distrivote.generation.sampling import generate, todo
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Insertion, Interventions
 
 if TYPE_CHECKING:

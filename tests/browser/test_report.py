@@ -32,7 +32,7 @@ WIDE, PHONE = 1280, 390
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    from distrivote.report.result_files import write_report
+    from distrivote.report.files.files import write_report
 
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_report(made_up_report(), str(path))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.evaluation.simulate import Simulation, draw
+from distrivote.simulation.model import Simulation, draw
 from distrivote.store.calibrations import read_calibration
 
 

@@ -22,8 +22,8 @@ from distrivote.cli.evaluate import _with_folders_opened
 from distrivote.cli.main import main
 from distrivote.engines.base import SamplingParams
 from distrivote.evaluation.experiments.registry import EXPERIMENTS
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.writer import RunWriter
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = str(ROOT / "examples" / "answers.jsonl")
@@ -227,7 +227,7 @@ def test_figures_without_the_packages_name_the_extra(
     evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in list(sys.modules):
-        if name.startswith(("altair", "distrivote.report.figures", "distrivote.report.chart")):
+        if name.startswith(("altair", "distrivote.report.charts.figures", "distrivote.report.chart")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "altair", None)
     code, _, err = evaluate(ANSWERS, "--figures", tmp_path / "f")

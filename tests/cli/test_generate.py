@@ -17,7 +17,7 @@ import pytest
 
 from distrivote.cli.main import main
 from distrivote.nouns import count
-from distrivote.store.runs import Run
+from distrivote.store.runs.run import Run
 from engines.scripted_server import ScriptedServer, Token, ToyServer
 
 pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")

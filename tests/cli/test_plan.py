@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.store.runs import Run
+from distrivote.store.runs.run import Run
 
 GIVEN = ("--pass1", "0.6", "--auroc", "0.75", "--price", "0.4", "--tokens", "8000", "--questions", "400")
 

@@ -25,11 +25,11 @@ import pytest
 from distrivote import SamplingParams, Trajectory
 from distrivote.cli.main import main
 from distrivote.engines.base import Job, Progress, Sampled, in_turn
-from distrivote.evaluation import grid
+from distrivote.evaluation.paper import grid
 from distrivote.problem import Message
-from distrivote.selfstepconf import Controller
-from distrivote.store.manifest import Manifest
-from distrivote.store.runs import Run
+from distrivote.steering import Controller
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.run import Run
 from engines.scripted_server import ScriptedServer, Token, ToyServer
 
 QUESTIONS = 4
@@ -91,7 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeEngine:
-    monkeypatch.setattr("distrivote.engines.opening.open_engine", lambda *_, **__: engine)
+    monkeypatch.setattr("distrivote.engines.choice.open_engine", lambda *_, **__: engine)
     return engine
 
 

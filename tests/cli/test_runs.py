@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Row
-from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Row
+from distrivote.store.runs.writer import RunWriter
 
 MANIFEST = Manifest("replay", "none", "math", "made-up", {"temperature": 0.6}, budget=8)
 UNMEASURED = "1 of 4 answers has no confidence: it counts in the majority only"

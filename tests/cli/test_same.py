@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Row
 from formulas import ANSWERS, FORMULA, NUMBER, OTHER, TRUTH, formula_rows, formula_run, hide_math_verify
 
 needs_math_verify = pytest.mark.skipif(find_spec("math_verify") is None, reason="needs math-verify")

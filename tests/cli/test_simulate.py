@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.evaluation.presets import presets
-from distrivote.store.manifest import Manifest
-from distrivote.store.runs import Run
+from distrivote.simulation.presets import presets
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.run import Run
 
 
 def run(*arguments: object) -> int:

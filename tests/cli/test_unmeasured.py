@@ -18,9 +18,9 @@ import distrivote
 from distrivote import Trajectory, solve
 from distrivote.cli.main import main
 from distrivote.engines.replay import ReplayEngine
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Row
-from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Row
+from distrivote.store.runs.writer import RunWriter
 
 MANIFEST = Manifest("replay", "none", "math", "made-up", {"temperature": 0.6}, budget=8)
 Cli = Callable[..., tuple[str, str]]

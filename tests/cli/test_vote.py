@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.store import table_text
+from distrivote.store.tables import text as table_text
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = str(ROOT / "examples" / "answers.jsonl")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from distrivote.engines.llamacpp import LlamaCppEngine
+from distrivote.engines.llamacpp.engine import LlamaCppEngine
 
 pytest.register_assert_rewrite("engines.contract")
 

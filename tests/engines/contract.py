@@ -24,9 +24,9 @@ from distrivote.confidence.tokens import token_confidence
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams
 from distrivote.errors import EngineError, InputError
 from distrivote.problem import Message
-from distrivote.selfstepconf import SelfStepConf, replay
-from distrivote.selfstepconf.threshold import Threshold
 from distrivote.splitting import DelimiterSplitter, WindowSplitter, step_ends
+from distrivote.steering import SelfStepConf, replay
+from distrivote.steering.threshold import Threshold
 from distrivote.trajectory import Interventions, Trajectory
 
 REFLECTIONS = ("wait", " wait, let me check", "\n\nWait. 🤔 Hmm")

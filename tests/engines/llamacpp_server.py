@@ -33,7 +33,7 @@ os._exit(0)
 def llamacpp_server() -> Iterator[str]:
     """Run a server of four slots while the block runs; gives its address, without /v1."""
     pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
-    from distrivote.engines.model_files import BUILT_IN, model_file
+    from distrivote.engines.llamacpp.files import BUILT_IN, model_file
 
     path, port = str(model_file(BUILT_IN)), _free_port()
     process = subprocess.Popen(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from distrivote.confidence import token_confidence, token_entropy
-from distrivote.engines.token_tables import TokenTable
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.engines.tokens.tables import TokenTable
+from distrivote.steering import SelfStepConf
 
 
 class Twin:

@@ -8,7 +8,7 @@ import pytest
 from distrivote.errors import InputError
 from distrivote.evaluation.calibrating import calibrate, groups_of, held_out, rows_of
 from distrivote.evaluation.pools import PoolSet
-from distrivote.evaluation.simulate import Simulation, simulate
+from distrivote.simulation.model import Simulation, simulate
 from evaluation.made_pools import few_surer_right, pool, pool_set, random_set
 
 

@@ -11,11 +11,11 @@ import pytest
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.loading import load_pool_sets
-from distrivote.selfstepconf import BudgetForcing, Controller, SelfStepConf
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Row
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.tables import Columns
+from distrivote.steering import BudgetForcing, Controller, SelfStepConf
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Row
+from distrivote.store.runs.writer import RunWriter
+from distrivote.store.tables.source import Columns
 
 
 def write_run(

@@ -12,10 +12,10 @@ from distrivote.errors import InputError
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Pool, PoolSet
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Row
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.tables import Columns
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Row
+from distrivote.store.runs.writer import RunWriter
+from distrivote.store.tables.source import Columns
 
 
 def made_set(n_questions: int = 40, n: int = 24) -> PoolSet:

@@ -19,7 +19,7 @@ _CHILD = """
 import contextlib, io, json, resource, sys
 from distrivote.cli.main import main
 resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
-import pyarrow.parquet, distrivote.store.results
+import pyarrow.parquet, distrivote.store.results.votes
 def most():
     # Not ru_maxrss, which a process inherits from whoever started it.
     with open("/proc/self/status") as status:

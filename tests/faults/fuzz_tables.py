@@ -26,12 +26,12 @@ from distrivote.problem import Problem
 from distrivote.server.runs import question_json, questions_json, run_json, sample_json
 from distrivote.store.importers.base import HEAD, Reading
 from distrivote.store.importers.registry import formats
-from distrivote.store.questions import QuestionCameBack, stream_questions
-from distrivote.store.run_parts import write_part
-from distrivote.store.run_rows import row_of, table_of
-from distrivote.store.runs import Run
-from distrivote.store.schema import SCHEMA
-from distrivote.store.tables import Columns, open_table
+from distrivote.store.runs.parts import write_part
+from distrivote.store.runs.rows import row_of, table_of
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import SCHEMA
+from distrivote.store.tables.questions import QuestionCameBack, stream_questions
+from distrivote.store.tables.source import Columns, open_table
 from faults.spoiling import lines, spoiled, spoiled_json, written
 
 _FORMATS = {each.name: each for each in formats()}

@@ -17,8 +17,8 @@ from distrivote.answers.extract import extractor
 from distrivote.errors import InputError
 from distrivote.store.importers import deepconf, plain
 from distrivote.store.importers.base import Reading
-from distrivote.store.runs import Run
-from distrivote.store.tables import Columns, open_table
+from distrivote.store.runs.run import Run
+from distrivote.store.tables.source import Columns, open_table
 from faults.crafted_parquet import Column, crafted
 from faults.fuzzing import TARGETS, fuzz
 from faults.hostile_files import run_folder

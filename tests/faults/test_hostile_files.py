@@ -19,11 +19,11 @@ import foreign_files as foreign
 from distrivote.benchmarks import files as benchmark_files
 from distrivote.benchmarks.tables import problems
 from distrivote.errors import InputError
-from distrivote.store import parquet_pages
 from distrivote.store.importers import archives
 from distrivote.store.importers.records import parsed
-from distrivote.store.runs import Run
-from distrivote.store.tables import Columns, open_table
+from distrivote.store.runs.run import Run
+from distrivote.store.tables import parquet_pages
+from distrivote.store.tables.source import Columns, open_table
 from faults import hostile_files as hostile
 from faults.bounded import Outcome, refused, run
 

@@ -22,8 +22,8 @@ from pathlib import Path
 import pytest
 
 from distrivote.nouns import count
-from distrivote.store.runs import Run
-from distrivote.store.schema import SCHEMA
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import SCHEMA
 from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer
 
 SOAK = Path(__file__).parents[2] / "bench" / "soak_killed.py"

@@ -58,7 +58,7 @@ def test_the_wheel_asks_for_five_packages_and_holds_the_package_alone(built: Pat
     assert all(name.startswith(("distrivote/", "distrivote-")) for name in names)
     shipped = {
         "distrivote/py.typed",
-        "distrivote/evaluation/published.csv",
+        "distrivote/evaluation/paper/published.csv",
         "distrivote/server/static/index.html",
     }
     assert shipped <= set(names)

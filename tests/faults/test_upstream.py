@@ -15,17 +15,21 @@ from typing import Any
 import pytest
 
 from distrivote import Problem, SamplingParams, SelfStepConf, vote
-from distrivote.engines import openai_call, openai_fleet, openai_length, openai_sampling, openai_server
-from distrivote.engines.openai import OpenAIEngine
-from distrivote.engines.openai_continue import SteeredReply
-from distrivote.engines.openai_faults import Fault, fault_of_event, fault_of_reply
-from distrivote.engines.openai_reply import Reply as StreamedReply
-from distrivote.engines.openai_server import Server, address_of
+from distrivote.engines.openai import client as openai_server
+from distrivote.engines.openai import fleet as openai_fleet
+from distrivote.engines.openai import length as openai_length
+from distrivote.engines.openai import request as openai_sampling
+from distrivote.engines.openai import scheduler as openai_call
+from distrivote.engines.openai.client import Server, address_of
+from distrivote.engines.openai.continuation import SteeredReply
+from distrivote.engines.openai.engine import OpenAIEngine
+from distrivote.engines.openai.faults import Fault, fault_of_event, fault_of_reply
+from distrivote.engines.openai.reply import Reply as StreamedReply
 from distrivote.errors import EngineError, InputError
-from distrivote.generate import generate, todo
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.runs import Run
+from distrivote.generation.sampling import generate, todo
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.writer import RunWriter
 from engines.scripted_server import Reply, Request, ScriptedServer
 from faults.faulty_server import FAULTS, MENDED, FaultyServer, SeededModel
 

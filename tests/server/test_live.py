@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from distrivote.engines.replay import ReplayEngine
-from distrivote.selfstepconf import ENDED
+from distrivote.steering import ENDED
 from serving import POOL, SlowEngine, reply, serving
 
 

@@ -15,9 +15,9 @@ from distrivote.engines.base import SamplingParams
 from distrivote.engines.replay import ReplayEngine
 from distrivote.server.app import create_app
 from distrivote.server.settings import Settings
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import row_of
-from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import row_of
+from distrivote.store.runs.writer import RunWriter
 from serving import POOL
 
 schemathesis = pytest.importorskip("schemathesis")

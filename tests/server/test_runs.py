@@ -14,9 +14,9 @@ from distrivote import Problem, SelfStepConf
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.replay import ReplayEngine
 from distrivote.server.settings import Settings
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Keep, Row, row_of
-from distrivote.store.run_writer import RunWriter
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep, Row, row_of
+from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Interventions
 from serving import POOL, serving
 

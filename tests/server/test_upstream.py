@@ -12,8 +12,9 @@ import httpx
 import openai
 import pytest
 
-from distrivote.engines import openai_call, openai_fleet
-from distrivote.engines.openai import OpenAIEngine
+from distrivote.engines.openai import fleet as openai_fleet
+from distrivote.engines.openai import scheduler as openai_call
+from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.replay import ReplayEngine
 from distrivote.server.settings import Settings
 from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from distrivote import vote_batch
 from distrivote.cli.main import app
 from distrivote.store.beliefs import MOST_QUESTIONS, learned_first
-from distrivote.store.questions import stream_questions
-from distrivote.store.tables import Columns, open_table
+from distrivote.store.tables.questions import stream_questions
+from distrivote.store.tables.source import Columns, open_table
 
 RIGHT, WRONG = 0, 1
 

@@ -13,15 +13,15 @@ import pytest
 
 from distrivote import Problem, SamplingParams, Trajectory
 from distrivote.errors import InputError
-from distrivote.store.export_deepconf import export_deepconf
-from distrivote.store.export_run import LEFT_OUT, export_run
 from distrivote.store.importers.registry import formats, sources
 from distrivote.store.importing import Imported, import_files
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Keep, row_of
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.runs import Run
-from distrivote.store.schema import SCHEMA
+from distrivote.store.runs.export import LEFT_OUT, export_run
+from distrivote.store.runs.export_deepconf import export_deepconf
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep, row_of
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import SCHEMA
+from distrivote.store.runs.writer import RunWriter
 
 TABLE = '{"question_id": "q", "answer": "4", "confidence": 9.5, "ground_truth": "4"}\n'
 

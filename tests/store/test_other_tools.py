@@ -11,10 +11,10 @@ import pytest
 
 from distrivote.engines.base import SamplingParams
 from distrivote.problem import Problem
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Keep, row_of
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.schema import SCHEMA
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep, row_of
+from distrivote.store.runs.schema import SCHEMA
+from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Insertion, Interventions, Trajectory
 
 pytestmark = pytest.mark.integrations

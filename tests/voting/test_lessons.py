@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import distrivote
 import naive
-from distrivote.evaluation.simulate import Simulation, draw
+from distrivote.simulation.model import Simulation, draw
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.lessons import (
     FEWEST,

@@ -15,7 +15,7 @@ from typing import Any
 
 from distrivote.benchmarks.rows import Row, Rows
 from distrivote.errors import InputError
-from distrivote.store.faults import check_weight, json_object, not_text
+from distrivote.store.tables.faults import check_weight, json_object, not_text
 
 LARGEST_FILE = 256_000_000
 """Bytes. A benchmark of that size is more likely the wrong file."""
@@ -29,7 +29,7 @@ LONGEST_HEADER = 1_000_000
 
 def read(path: str | os.PathLike[str]) -> Rows:
     """Return the rows of a file; InputError with the place of the first fault."""
-    from distrivote.store.tables import Columns, cant_read, open_table
+    from distrivote.store.tables.source import Columns, cant_read, open_table
 
     name = os.fspath(path)
     file = Path(name).expanduser()
@@ -117,7 +117,7 @@ def _parquet_rows(path: Path, name: str) -> list[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from distrivote.store.parquet_pages import PagesError, n_bytes_repeated, weigh
+    from distrivote.store.tables.parquet_pages import PagesError, n_bytes_repeated, weigh
 
     try:
         # Not as a dataset: a folder called `year=2025` must not become a column.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.faults import not_text, quoted
+from distrivote.store.tables.faults import not_text, quoted
 
 IDS = ("id", "question_id")
 
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     def text(self, column: str) -> str | None:
         """Return a value as text without blank edges: 42 and 42.0 are "42"; None if missing or blank."""
         # Loads pyarrow, which the built-in benchmarks can do without.
-        from distrivote.store.labels import NotOneValue, label
+        from distrivote.store.tables.labels import NotOneValue, label
 
         try:
             found = label(self.values.get(column))

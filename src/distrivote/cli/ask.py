@@ -54,12 +54,12 @@ from distrivote.errors import EngineError, InputError
 if TYPE_CHECKING:
     from distrivote.answers.equality import Equality
     from distrivote.engines.base import SamplingParams
-    from distrivote.engines.opening import EngineChoice
+    from distrivote.engines.choice import EngineChoice
+    from distrivote.flow import Solution
     from distrivote.problem import Problem
-    from distrivote.selfstepconf import DeepConfOnline, SelfStepConf
-    from distrivote.solve import Solution
-    from distrivote.stopping import StopRule
+    from distrivote.steering import DeepConfOnline, SelfStepConf
     from distrivote.voting.probability import Calibration
+    from distrivote.voting.stopping import StopRule
 
 
 def ask(
@@ -123,12 +123,12 @@ def ask(
     """
     from distrivote.answers.equality import equality
     from distrivote.engines.base import SamplingParams
-    from distrivote.selfstepconf.deepconf import online_rule
-    from distrivote.solve import check_budget
-    from distrivote.stopping import stop_rule
+    from distrivote.flow import check_budget
+    from distrivote.steering.deepconf import online_rule
     from distrivote.store.signals import measure_of
     from distrivote.voting.abstaining import withheld
     from distrivote.voting.methods import parse_method
+    from distrivote.voting.stopping import stop_rule
 
     check_budget(budget)
     pipeline = parse_method(method)
@@ -205,9 +205,9 @@ def _solve(
     from distrivote.answers.extract import extractor
     from distrivote.answers.mathverify import shared_verifier
     from distrivote.cli.live import Sampling
-    from distrivote.engines.opening import open_engine
+    from distrivote.engines.choice import open_engine
+    from distrivote.flow import sample, solution_of
     from distrivote.nouns import count
-    from distrivote.solve import sample, solution_of
     from distrivote.voting.tallies import unmeasured_note
 
     console = open_console(sys.stderr)
@@ -300,7 +300,7 @@ def _headline(model: str, budget: int, method: str, controller: SelfStepConf | D
 def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
     """Say what SelfStepConf did, also where it had nothing to do."""
     from distrivote.nouns import count
-    from distrivote.selfstepconf import lowest_ratio
+    from distrivote.steering import lowest_ratio
 
     if controller is None:
         return "off"
@@ -318,8 +318,8 @@ def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
     from rich.padding import Padding
 
     from distrivote.nouns import count
-    from distrivote.report.explanation import explanation
-    from distrivote.report.trajectory import trajectory_text
+    from distrivote.report.terminal.explanation import explanation
+    from distrivote.report.terminal.trajectory import trajectory_text
 
     console = open_console(sys.stdout)
     solution, seconds = asked.solution, asked.seconds
@@ -355,8 +355,8 @@ def _why_none(solution: Solution) -> str:
 def _print_json(asked: _Asked, controller: SelfStepConf | None, min_probability: float) -> None:
     import json
 
-    from distrivote.report.explanation import told
     from distrivote.report.printouts import tally_json
+    from distrivote.report.terminal.explanation import told
 
     solution, ballot = asked.solution, asked.solution.ballot
     tally = tally_json(solution.tally, told(solution.tally), min_probability)

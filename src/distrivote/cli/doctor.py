@@ -79,8 +79,8 @@ def _print_table(where: dict[str, str | int], findings: Sequence[Finding]) -> No
     from rich.padding import Padding
     from rich.text import Text
 
-    from distrivote.report.columns import Column, lines_of
-    from distrivote.report.palette import CHECK, CROSS, palette
+    from distrivote.report.terminal.columns import Column, lines_of
+    from distrivote.report.terminal.palette import CHECK, CROSS, palette
     from distrivote.report.text import visible
 
     colours, screen = palette(), open_console(sys.stdout)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from distrivote.evaluation.results import Report
-    from distrivote.store.tables import Columns
+    from distrivote.store.tables.source import Columns
 
 _ALL = "all"
 
@@ -134,7 +134,7 @@ def evaluate(
     finally:
         bar.clear()
     if as_json:
-        from distrivote.report.result_files import report_json
+        from distrivote.report.files.files import report_json
 
         sys.stdout.write(report_json(report))
     else:
@@ -160,7 +160,7 @@ def evaluate_runs(
     from dataclasses import replace
 
     from distrivote.evaluation.evaluate import N_REPEATS
-    from distrivote.store.tables import Columns
+    from distrivote.store.tables.source import Columns
 
     bar = ProgressBar()
     try:
@@ -179,7 +179,7 @@ def _with_folders_opened(paths: Sequence[str]) -> list[str]:
     """Put the runs in a folder in its place, where it is not a run itself."""
     from pathlib import Path
 
-    from distrivote.store.tables import is_run
+    from distrivote.store.tables.source import is_run
 
     opened: list[str] = []
     for path in paths:
@@ -191,12 +191,12 @@ def _with_folders_opened(paths: Sequence[str]) -> list[str]:
 
 def _check_outputs(outputs: Sequence[str], figures: str | None, runs: Sequence[str]) -> None:
     """Raise before hours of work what would stop the writing after them."""
-    from distrivote.report.result_files import check_result_file
+    from distrivote.report.files.files import check_result_file
 
     for path in outputs:
         check_result_file(path, runs)
     if figures is not None:
-        import distrivote.report.figures  # noqa: F401  # names the missing package
+        import distrivote.report.charts.figures  # noqa: F401  # names the missing package
 
 
 def _evaluated(
@@ -240,7 +240,7 @@ def _evaluated(
 
 def _written(report: Report, outputs: Sequence[str], figures: str | None, bar: ProgressBar) -> list[str]:
     from distrivote.nouns import count
-    from distrivote.report.result_files import write_report
+    from distrivote.report.files.files import write_report
 
     said = []
     for index, path in enumerate(outputs):
@@ -248,7 +248,7 @@ def _written(report: Report, outputs: Sequence[str], figures: str | None, bar: P
         write_report(report, path)
         said.append(f"{path}: {count(len(report.results), 'experiment')}")
     if figures is not None:
-        from distrivote.report.figures import write_figures
+        from distrivote.report.charts.figures import write_figures
 
         files = write_figures(report, figures, lambda done, n: bar.tell(done / n, "drawing"))
         said.append(f"{figures}: {count(len(files), 'file')}")
@@ -260,8 +260,8 @@ def print_report(report: Report) -> None:
     if sys.stdout.isatty():
         _print_tables(report)
     else:
-        from distrivote.report.result_files import wide_lines
-        from distrivote.store.result_tables import tab_header
+        from distrivote.report.files.files import wide_lines
+        from distrivote.store.results.tables import tab_header
 
         sys.stdout.flush()
         for fields in wide_lines(report):
@@ -275,8 +275,8 @@ def print_report(report: Report) -> None:
 def _print_tables(report: Report) -> None:
     from rich.text import Text
 
-    from distrivote.report.result_table import result_table
     from distrivote.report.settings import settings_line
+    from distrivote.report.terminal.table import result_table
     from distrivote.report.text import shortened
 
     console = open_console(sys.stdout)

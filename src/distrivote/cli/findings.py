@@ -81,8 +81,8 @@ def engine_findings(model: str | None = None) -> list[Finding]:
 
 
 def _embedded(model: str | None) -> Finding:
-    from distrivote.engines.llama_library import load_library
-    from distrivote.engines.model_files import BUILT_IN, cache_folder, model_file
+    from distrivote.engines.llamacpp.files import BUILT_IN, cache_folder, model_file
+    from distrivote.engines.llamacpp.library import load_library
     from distrivote.errors import DistrivoteError, MissingPackageError
 
     try:
@@ -132,7 +132,7 @@ def _gpu() -> str:
 def server_findings(urls: Sequence[str], model: str | None, api_key: str | None) -> list[Finding]:
     """Return what each server answers."""
     from distrivote.confidence.tokens import DEFAULT_K
-    from distrivote.engines.openai_checkup import check_server
+    from distrivote.engines.openai.checkup import check_server
 
     found = []
     for url in urls:

@@ -48,7 +48,7 @@ from distrivote.cli.signals import terminated_like_interrupted
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
-    from distrivote.generate import Todo
+    from distrivote.generation.sampling import Todo
 
 
 def generate(
@@ -132,11 +132,11 @@ def generate(
     from distrivote.benchmarks import load
     from distrivote.benchmarks.shard import Shard as Share
     from distrivote.engines.base import SamplingParams
-    from distrivote.generate_ray import Cluster
-    from distrivote.generate_run import Sampling, free_name
-    from distrivote.solve import check_budget
-    from distrivote.stopping import stop_rule
-    from distrivote.store.run_rows import Keep
+    from distrivote.flow import check_budget
+    from distrivote.generation.cluster import Cluster
+    from distrivote.generation.run import Sampling, free_name
+    from distrivote.store.runs.rows import Keep
+    from distrivote.voting.stopping import stop_rule
 
     check_budget(budget)
     max_tokens_total = _token_limit(max_tokens_total, max_cost, price)

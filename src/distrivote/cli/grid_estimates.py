@@ -37,7 +37,7 @@ class Estimate:
 
 def estimate(grid: Grid, step: Step) -> Estimate:
     """Return what a step takes, by what its run has so far or else by the paper's lengths."""
-    from distrivote.evaluation.grid_lengths import Length, expected_length, stored_bytes
+    from distrivote.evaluation.paper.lengths import Length, expected_length, stored_bytes
 
     n_stored, measured = _stored(step)
     if measured is not None and n_stored >= _ENOUGH:
@@ -51,8 +51,8 @@ def estimate(grid: Grid, step: Step) -> Estimate:
 
 def _stored(step: Step) -> tuple[int, float | None]:
     """Return how many trajectories a run has, and their mean length; None where that is not known."""
-    from distrivote.store.runs import Run, known_tokens
-    from distrivote.store.tables import is_run
+    from distrivote.store.runs.run import Run, known_tokens
+    from distrivote.store.tables.source import is_run
 
     if not is_run(step.run):
         return 0, None

@@ -65,7 +65,7 @@ def _commands(grid: Grid, estimates: Sequence[Estimate]) -> Iterator[list[str]]:
 def _print_table(estimates: Sequence[Estimate], tokens_per_second: float | None, width: int) -> None:
     from rich.text import Text
 
-    from distrivote.report.columns import Column, indented, lines_of
+    from distrivote.report.terminal.columns import Column, indented, lines_of
 
     totals = totals_of(estimates, tokens_per_second)
     names = [each.step.run.rsplit("/", 1)[-1] for each in estimates]

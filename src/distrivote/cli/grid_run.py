@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from distrivote.benchmarks import Benchmark
     from distrivote.cli.grid_steps import Grid, Step
-    from distrivote.generate_ray import Cluster
+    from distrivote.generation.cluster import Cluster
 
 
 def carry_out(
@@ -62,8 +62,8 @@ def _check_settings(grid: Grid, steps: Sequence[Step], loaded: dict[str, Benchma
     """Raise InputError before anything is sampled if a run in the folder was made with other settings."""
     from pathlib import Path
 
-    from distrivote.store.manifest import Manifest, differences
-    from distrivote.store.tables import is_run
+    from distrivote.store.runs.manifest import Manifest, differences
+    from distrivote.store.tables.source import is_run
 
     for step in steps:
         if not is_run(step.run):
@@ -88,7 +88,7 @@ def _sampled(
     as_json: bool,
 ) -> list[dict[str, Any]]:
     """Sample the runs of a stage one after the other with one engine."""
-    from distrivote.store.run_rows import Keep
+    from distrivote.store.runs.rows import Keep
 
     summaries = []
     for number, step in enumerate(steps, 1):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from distrivote.benchmarks import Benchmark
     from distrivote.benchmarks.shard import Shard
     from distrivote.engines.base import SamplingParams
-    from distrivote.evaluation.grid import Arm, ModelSettings, Stage
-    from distrivote.generate_run import Sampling
-    from distrivote.selfstepconf import SelfStepConf
+    from distrivote.evaluation.paper.grid import Arm, ModelSettings, Stage
+    from distrivote.generation.run import Sampling
+    from distrivote.steering import SelfStepConf
 
 _SSC = {
     "alpha": 0.8,
@@ -126,7 +126,7 @@ def short_name(benchmark: str) -> str:
 
 def steps_of(grid: Grid, stage: Stage, benchmarks: Mapping[str, int]) -> list[Step]:
     """Return the runs of a stage on benchmarks, each with its number of questions."""
-    from distrivote.evaluation.grid import scaled
+    from distrivote.evaluation.paper.grid import scaled
 
     steps = []
     for benchmark, n_all in benchmarks.items():
@@ -177,7 +177,7 @@ def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
 
 def sampling_of(grid: Grid, step: Step, benchmark: Benchmark) -> Sampling:
     """Return the settings of a step on a benchmark that was loaded whole."""
-    from distrivote.generate_run import Sampling
+    from distrivote.generation.run import Sampling
 
     chosen = benchmark if step.limit is None else benchmark.spread(step.limit)
     if grid.settings.system is not None:

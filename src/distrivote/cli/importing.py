@@ -84,7 +84,7 @@ def import_files(
     from distrivote.store.importers.base import Reading
     from distrivote.store.importers.registry import sources
     from distrivote.store.importing import import_files as import_all
-    from distrivote.store.run_rows import Keep
+    from distrivote.store.runs.rows import Keep
 
     columns = columns_of(
         *(question_column, answer_column, confidence_column, truth_column, None, confidence_scale),

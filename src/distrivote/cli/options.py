@@ -9,9 +9,9 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from distrivote.engines.opening import EngineChoice
-    from distrivote.selfstepconf import SelfStepConf
-    from distrivote.store.tables import Columns
+    from distrivote.engines.choice import EngineChoice
+    from distrivote.steering import SelfStepConf
+    from distrivote.store.tables.source import Columns
     from distrivote.voting.probability import Calibration
 
 WITHHELD = 3
@@ -250,7 +250,7 @@ def columns_of(
     positive_for: str | None,
 ) -> Columns:
     """Return what the options say about the columns of a file."""
-    from distrivote.store.tables import CONFIDENCE, Columns
+    from distrivote.store.tables.source import CONFIDENCE, Columns
     from distrivote.voting.scales import is_logprob
 
     return Columns(
@@ -276,8 +276,8 @@ def controller_of(
 ) -> SelfStepConf | None:
     """Return the controller that the options describe; None without --ssc."""
     from distrivote.errors import InputError
-    from distrivote.selfstepconf import SelfStepConf
     from distrivote.splitting import splitter
+    from distrivote.steering import SelfStepConf
 
     if as_published and not ssc:
         raise InputError(
@@ -312,7 +312,7 @@ def engine_of(
     parallel: int | None,
 ) -> EngineChoice:
     """Return the engine that the options describe."""
-    from distrivote.engines.opening import EngineChoice, parse_options
+    from distrivote.engines.choice import EngineChoice, parse_options
     from distrivote.errors import InputError
 
     name = EngineChoice.of(engine, model, base_urls or (), api_key, {}).engine

@@ -58,7 +58,7 @@ def plan(
     """
     import numpy as np
 
-    from distrivote.evaluation.planning import plan as make_plan
+    from distrivote.simulation.planning import plan as make_plan
 
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number from 0 up")
@@ -116,8 +116,8 @@ def _measured(run: str, given: _Known, notes: list[str]) -> _All:
     import math
 
     from distrivote.evaluation.loading import load_pool_sets
-    from distrivote.evaluation.planning import measured
     from distrivote.nouns import count
+    from distrivote.simulation.planning import measured
 
     loaded = load_pool_sets([run])
     found = measured([pool for each in loaded.pool_sets for pool in each.pools])
@@ -157,7 +157,7 @@ def _numbers(text: str) -> list[int]:
 def _print_table(result: Result, priced: bool) -> None:
     from rich.text import Text
 
-    from distrivote.report.columns import Column, lines_of
+    from distrivote.report.terminal.columns import Column, lines_of
 
     rows = result.tables[0].rows
     columns = [

@@ -118,8 +118,8 @@ def reproduce(
     from distrivote.cli.grid_plan import print_plan
     from distrivote.cli.grid_run import carry_out
     from distrivote.cli.grid_steps import Grid, notes_on, steps_of
-    from distrivote.evaluation.grid import DEFAULT_MAX_TOKENS, check_scale, model_settings, stages_named
-    from distrivote.generate_ray import Cluster
+    from distrivote.evaluation.paper.grid import DEFAULT_MAX_TOKENS, check_scale, model_settings, stages_named
+    from distrivote.generation.cluster import Cluster
 
     if tokens_per_second is not None and tokens_per_second <= 0:
         raise InputError(f"tokens_per_second is {tokens_per_second:g}: give a number above 0")
@@ -186,7 +186,7 @@ def _words(**given: object) -> tuple[str, ...]:
 
 def _n_questions(benchmark: str) -> int:
     """Return how many questions a benchmark has, without fetching it where that is known."""
-    from distrivote.evaluation.grid import BENCHMARKS
+    from distrivote.evaluation.paper.grid import BENCHMARKS
 
     return BENCHMARKS.get(benchmark) or len(_loaded(benchmark))
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from distrivote.benchmarks.shard import Shard
     from distrivote.engines.base import Engine
-    from distrivote.engines.opening import EngineChoice
-    from distrivote.generate_ray import Cluster
-    from distrivote.generate_run import Sampling
-    from distrivote.store.manifest import Manifest
-    from distrivote.store.run_rows import Keep
+    from distrivote.engines.choice import EngineChoice
+    from distrivote.generation.cluster import Cluster
+    from distrivote.generation.run import Sampling
+    from distrivote.store.runs.manifest import Manifest
+    from distrivote.store.runs.rows import Keep
 
 
 class Opened:
@@ -33,7 +33,7 @@ class Opened:
     @property
     def model(self) -> str:
         """The model's name, which for a server that was not told one only the server knows."""
-        from distrivote.engines.model_files import BUILT_IN
+        from distrivote.engines.llamacpp.files import BUILT_IN
 
         if self.choice.model is None and self.choice.engine != "embedded":
             return self.engine.model
@@ -42,7 +42,7 @@ class Opened:
     @property
     def engine(self) -> Engine:
         if self._engine is None:
-            from distrivote.engines.opening import open_engine
+            from distrivote.engines.choice import open_engine
 
             on_screen = open_console(sys.stderr).is_terminal
             self._engine = open_engine(
@@ -80,7 +80,7 @@ def sample_run(
     max_tokens_total: int | None = None,
 ) -> Outcome:
     """Sample what a run lacks and show how far it is; an interrupt ends it in good order."""
-    from distrivote.generate_run import Generation
+    from distrivote.generation.run import Generation
 
     with Generation(path, manifest, sampling, keep) as generation:
         note(*generation.notes)

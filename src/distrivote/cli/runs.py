@@ -15,8 +15,8 @@ from distrivote.defaults import METHOD
 from distrivote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from distrivote.store.run_rows import Row
-    from distrivote.store.runs import Run
+    from distrivote.store.runs.rows import Row
+    from distrivote.store.runs.run import Run
 
 _SHORTEST, _SHORTEST_NAME = 9, 17
 _RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -29,8 +29,8 @@ def runs(
     """List the stored runs in a folder."""
     from pathlib import Path
 
-    from distrivote.store.runs import Run
-    from distrivote.store.tables import is_run
+    from distrivote.store.runs.run import Run
+    from distrivote.store.tables.source import is_run
 
     if not Path(folder).is_dir():
         raise InputError(f"{folder} is not a folder: name one that holds runs")
@@ -56,7 +56,7 @@ def show(
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""
     from distrivote.report.text import visible_lines
-    from distrivote.store.runs import Run
+    from distrivote.store.runs.run import Run
 
     stored = Run.open(run, same)
     noted = stored.notes
@@ -83,7 +83,7 @@ def show(
     _print_question(stored, question)
     if sample is None:
         from distrivote.cli.vote import explain_question
-        from distrivote.store.tables import CONFIDENCE, Columns, open_table
+        from distrivote.store.tables.source import CONFIDENCE, Columns, open_table
         from distrivote.voting.methods import parse_method
 
         pipeline = parse_method(method)
@@ -103,8 +103,8 @@ def _print_sample(row: Row) -> None:
     """Print what the run knows of a trajectory, then its text."""
     from rich.padding import Padding
 
-    from distrivote.report.trajectory import facts_of, trajectory_text
-    from distrivote.store.run_rows import trajectory_of
+    from distrivote.report.terminal.trajectory import facts_of, trajectory_text
+    from distrivote.store.runs.rows import trajectory_of
 
     console = open_console(sys.stdout)
     console.print()
@@ -137,7 +137,7 @@ def _print_classes(run: Run, question_id: str) -> None:
     """Print which strings were taken for one answer, and which for right."""
     from rich.padding import Padding
 
-    from distrivote.report.classes import answer_classes, class_lines
+    from distrivote.report.terminal.classes import answer_classes, class_lines
 
     table = run.table(("answer", "answer_class", "correct", "ground_truth"), question_id)
     columns = {name: table[name].to_pylist() for name in table.column_names}
@@ -156,7 +156,7 @@ def compact(run: _RunArgument, same: Same = None) -> None:
     on.
     """
     from distrivote.nouns import count
-    from distrivote.store.run_compact import compact as merge
+    from distrivote.store.runs.compact import compact as merge
 
     done = merge(run, same=same)
     note(*done.notes)
@@ -188,8 +188,8 @@ def export(
 ) -> None:
     """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
     from distrivote.nouns import count
-    from distrivote.store.runs import Run
-    from distrivote.store.writing import check_output, writing
+    from distrivote.store.results.files import check_output, writing
+    from distrivote.store.runs.run import Run
 
     if file_format not in ("table", "deepconf", "run"):
         raise UnknownNameError("format", file_format, ("table", "deepconf", "run"))
@@ -197,11 +197,11 @@ def export(
         check_output(output, run)
     stored = Run.open(run, same)
     if file_format == "deepconf":
-        from distrivote.store.export_deepconf import export_deepconf
+        from distrivote.store.runs.export_deepconf import export_deepconf
 
         written = count(export_deepconf(stored, output), "question")
     elif file_format == "run":
-        from distrivote.store.export_run import export_run
+        from distrivote.store.runs.export import export_run
 
         written = count(export_run(stored, output), "trajectory")
     else:
@@ -215,7 +215,7 @@ def export(
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    from distrivote.store.runs import known_tokens
+    from distrivote.store.runs.run import known_tokens
 
     manifest, questions = run.manifest, run.questions()
     return {
@@ -250,7 +250,7 @@ def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
         return
     from rich.text import Text
 
-    from distrivote.report.columns import Column, lines_of
+    from distrivote.report.terminal.columns import Column, lines_of
 
     columns: list[Column] = []
     for name in names:

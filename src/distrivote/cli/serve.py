@@ -29,7 +29,7 @@ from distrivote.defaults import METHOD
 from distrivote.errors import EngineError, MissingPackageError
 
 if TYPE_CHECKING:
-    from distrivote.engines.opening import EngineChoice
+    from distrivote.engines.choice import EngineChoice
     from distrivote.server.settings import Settings
 
 
@@ -150,7 +150,7 @@ def _settings(
     from distrivote.server.settings import LOOPBACK, Settings
 
     if run is not None:
-        from distrivote.store.runs import Run
+        from distrivote.store.runs.run import Run
 
         Run.open(run)
     usual = choice.default_max_tokens if max_tokens is None else max_tokens
@@ -174,7 +174,7 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
 
     import uvicorn
 
-    from distrivote.engines.opening import open_engine
+    from distrivote.engines.choice import open_engine
     from distrivote.server.app import create_app
     from distrivote.server.connections import PatientProtocol
 

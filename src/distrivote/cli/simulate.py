@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from distrivote.cli.progress_bar import ProgressBar
     from distrivote.evaluation.pools import PoolSet
-    from distrivote.evaluation.presets import Preset
-    from distrivote.store.run_rows import Row
+    from distrivote.simulation.presets import Preset
+    from distrivote.store.runs.rows import Row
 
 RIGHT = "truth"
 """The right answer of every simulated question."""
@@ -61,7 +61,7 @@ def simulate(
     from pathlib import Path
 
     from distrivote.cli.progress_bar import ProgressBar
-    from distrivote.evaluation.presets import presets, presets_named
+    from distrivote.simulation.presets import presets, presets_named
 
     if listed:
         _print_list(list(presets().values()), as_json)
@@ -112,7 +112,7 @@ def _simulated(
 
     import numpy as np
 
-    from distrivote.evaluation.simulate import simulate as simulate_pools
+    from distrivote.simulation.model import simulate as simulate_pools
 
     n = preset.n_questions if n_questions is None else n_questions
     # Presets differ in their random numbers, so that a model's benchmarks do not vary together.
@@ -143,10 +143,10 @@ def _write(
     from dataclasses import asdict
 
     from distrivote.answers.remarks import Remarks
-    from distrivote.store.manifest import Manifest
-    from distrivote.store.run_classes import Grading
-    from distrivote.store.run_writer import RunWriter
-    from distrivote.store.writing import new_folder
+    from distrivote.store.results.files import new_folder
+    from distrivote.store.runs.classes import Grading
+    from distrivote.store.runs.manifest import Manifest
+    from distrivote.store.runs.writer import RunWriter
 
     manifest = Manifest(
         engine="simulate",
@@ -166,7 +166,7 @@ def _write(
 
 
 def _rows(pools: PoolSet, progress: ProgressBar) -> Iterator[Row]:
-    from distrivote.store.run_rows import Row
+    from distrivote.store.runs.rows import Row
 
     for done, pool in enumerate(pools.pools):
         progress.tell(done / len(pools.pools), pools.name)
@@ -197,7 +197,7 @@ def _print_list(presets: list[Preset], as_json: bool) -> None:
         return
     from rich.text import Text
 
-    from distrivote.report.columns import Column, lines_of
+    from distrivote.report.terminal.columns import Column, lines_of
 
     def share(value: float) -> Text:
         return Text(f"{100 * value:.1f}")

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from distrivote.report.printouts import Printout
-    from distrivote.store.questions import Questions
-    from distrivote.store.results import Bar, Totals
-    from distrivote.store.tables import AnswerTable, Columns
+    from distrivote.store.results.votes import Bar, Totals
+    from distrivote.store.tables.questions import Questions
+    from distrivote.store.tables.source import AnswerTable, Columns
 
 
 def vote(
@@ -121,9 +121,9 @@ def vote(
     On a terminal the first 40 questions are shown; in a pipe every question is a line of
     tab-separated fields. Exit code 3 says that --min-probability withheld an answer.
     """
-    from distrivote.store.results import Bar
-    from distrivote.store.tables import open_table
-    from distrivote.store.writing import check_output
+    from distrivote.store.results.files import check_output
+    from distrivote.store.results.votes import Bar
+    from distrivote.store.tables.source import open_table
     from distrivote.voting.methods import parse_method
 
     pipelines = {pipeline.name: pipeline for pipeline in map(parse_method, method or [METHOD])}
@@ -158,7 +158,7 @@ class Chosen(NamedTuple):
     mix: list[Questions] | None = None
 
     def questions(self, table: AnswerTable, group: Callable[..., Iterator[Questions]]) -> Iterator[Questions]:
-        from distrivote.store.table_classes import questions_of
+        from distrivote.store.tables.classes import questions_of
 
         return questions_of(table, group) if self.mix is None else iter(self.mix)
 
@@ -188,10 +188,10 @@ def _vote_on_all(
 ) -> int:
     """Vote on every question; return how many answers were withheld."""
     from distrivote.report.printouts import notes_of, print_summary
-    from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
-    from distrivote.store.result_tables import long_table
-    from distrivote.store.results import NotPositive, Totals, hold_elections, scale_of_rows
-    from distrivote.store.writing import writing
+    from distrivote.store.results.files import writing
+    from distrivote.store.results.tables import long_table
+    from distrivote.store.results.votes import NotPositive, Totals, hold_elections, scale_of_rows
+    from distrivote.store.tables.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.voting.scales import NOTES, Scale
 
     held, scale = False, Scale.POSITIVE
@@ -242,13 +242,13 @@ def explain_question(
     from rich.text import Text
 
     from distrivote.nouns import count
-    from distrivote.report.explanation import explanation, told
     from distrivote.report.printouts import JsonPrintout, tally_json
+    from distrivote.report.terminal.explanation import explanation, told
     from distrivote.report.text import shortened
     from distrivote.store.beliefs import learned_first, models_of
-    from distrivote.store.lookup import ballot_of, find_question
-    from distrivote.store.questions import QuestionCameBack, hold_questions, stream_questions
-    from distrivote.store.results import Bar, Totals, hold_elections
+    from distrivote.store.results.votes import Bar, Totals, hold_elections
+    from distrivote.store.tables.lookup import ballot_of, find_question
+    from distrivote.store.tables.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.voting.abstaining import withheld
     from distrivote.voting.methods import parse_method
     from distrivote.voting.scales import Seen

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.errors import InputError
 from distrivote.problem import Message
-from distrivote.selfstepconf import Controller
+from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
 

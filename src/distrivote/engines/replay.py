@@ -12,7 +12,7 @@ from dataclasses import replace
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_turn
 from distrivote.errors import InputError
 from distrivote.problem import Message
-from distrivote.selfstepconf import Controller
+from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distrivote.engines.spelling import Spelling, spelled
+from distrivote.engines.tokens.spelling import Spelling, spelled
 from distrivote.errors import InputError
 from distrivote.trajectory import Floats, Trajectory
 

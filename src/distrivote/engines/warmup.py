@@ -12,7 +12,7 @@ from contextlib import closing
 from distrivote.confidence import measure_named
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.problem import Message
-from distrivote.selfstepconf import DeepConfOnline
+from distrivote.steering import DeepConfOnline
 from distrivote.trajectory import Trajectory
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 
-from distrivote.evaluation.model_names import normal_path
+from distrivote.evaluation.paper.model_names import normal_path
+from distrivote.evaluation.paper.published import published
 from distrivote.evaluation.pools import PoolSet
-from distrivote.evaluation.published import published
 
 CONDITIONS: Mapping[str, str] = {
     "thinking": "thinking",

@@ -16,9 +16,9 @@ from distrivote.evaluation.draws import check_budget
 from distrivote.evaluation.estimates import LEVEL, N_RESAMPLES
 from distrivote.evaluation.experiments.base import Experiment, Setting
 from distrivote.evaluation.experiments.registry import experiments_named
-from distrivote.evaluation.paper_runs import paper_notes
+from distrivote.evaluation.paper.published import CONTRADICTIONS, SOURCE, published
+from distrivote.evaluation.paper.runs import paper_notes
 from distrivote.evaluation.pools import PoolSet, distinct
-from distrivote.evaluation.published import CONTRADICTIONS, SOURCE, published
 from distrivote.evaluation.results import Report, Result, Row
 from distrivote.evaluation.scoring import Scores, has_confidence, score
 from distrivote.evaluation.studies import shared_questions, studies_of

@@ -23,12 +23,11 @@ from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
-from distrivote.store.manifest import Manifest
-from distrivote.store.questions import QuestionCameBack, Questions, hold_questions, stream_questions
-from distrivote.store.run_parts import question_starts
-from distrivote.store.run_sources import SOURCE, SOURCED, check_ks, check_sources
-from distrivote.store.runs import Run
-from distrivote.store.schema import MEASURES
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.parts import question_starts
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import MEASURES
+from distrivote.store.runs.sources import SOURCE, SOURCED, check_ks, check_sources
 from distrivote.store.signals import (
     AUTO,
     LENGTH_COLUMN,
@@ -36,9 +35,10 @@ from distrivote.store.signals import (
     weight_words,
     with_signal,
 )
-from distrivote.store.table_classes import questions_of
-from distrivote.store.tables import Columns, is_run, open_table
-from distrivote.store.truth import Judge
+from distrivote.store.tables.classes import questions_of
+from distrivote.store.tables.questions import QuestionCameBack, Questions, hold_questions, stream_questions
+from distrivote.store.tables.source import Columns, is_run, open_table
+from distrivote.store.tables.truth import Judge
 
 READS = ("measures", "lengths", "traces", "top-mass")
 """What an experiment may need beyond answers and confidences."""

@@ -21,8 +21,8 @@ from distrivote.evaluation.conditions import (
     label_words,
     model_key,
 )
+from distrivote.evaluation.paper.published import BENCHMARKS, published
 from distrivote.evaluation.pools import PoolSet, common_questions
-from distrivote.evaluation.published import BENCHMARKS, published
 from distrivote.nouns import count
 
 PUBLISHED_SETTINGS = {"alpha": 0.8, "delta": 0.8, "reflection": "wait"}

@@ -10,10 +10,10 @@ import re
 from typing import Any, NamedTuple
 
 from distrivote.answers.extract import OwnExtractor
-from distrivote.ballots import ballot_of
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, entries_given
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
+from distrivote.reading import ballot_of
 
 
 class ReplyConfidence(NamedTuple):

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, Protocol
 from rich.console import Console
 
 from distrivote.nouns import count
-from distrivote.report.terminal import Choice, Score, VoteRow, summary, vote_table
-from distrivote.store.result_tables import json_lines, long_table, tab_header, tab_lines, wide_table
-from distrivote.store.results import MAJORITY, Results, Totals, Verdict
+from distrivote.report.terminal.votes import Choice, Score, VoteRow, summary, vote_table
+from distrivote.store.results.tables import json_lines, long_table, tab_header, tab_lines, wide_table
+from distrivote.store.results.votes import MAJORITY, Results, Totals, Verdict
 from distrivote.voting.abstaining import withheld
 from distrivote.voting.ballot import Split, Tally, Weighing
 from distrivote.voting.tallies import MIN_POOL, in_majority_only

@@ -28,7 +28,6 @@ from distrivote.defaults import METHOD
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import DistrivoteError
 from distrivote.problem import TEMPLATES
-from distrivote.selfstepconf import SelfStepConf
 from distrivote.server.chat import answer_chat
 from distrivote.server.completions import answer_completion
 from distrivote.server.errors import failure_of_validation, failure_reply, json_reply, on_error
@@ -54,9 +53,10 @@ from distrivote.server.schemas import (
     field_names,
 )
 from distrivote.server.settings import Settings
-from distrivote.stopping import RULES
+from distrivote.steering import SelfStepConf
 from distrivote.voting.methods import METHODS, parse_method
 from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.stopping import RULES
 
 STATIC = Path(__file__).parent / "static"
 

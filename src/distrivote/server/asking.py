@@ -17,13 +17,13 @@ from distrivote.answers.equality import equality
 from distrivote.answers.mathverify import MathEqual, NeedsWorkerError
 from distrivote.engines.base import Engine, Progress
 from distrivote.errors import EngineError
+from distrivote.flow import Solution, solution_of
+from distrivote.flow_async import asample
 from distrivote.nouns import count
-from distrivote.selfstepconf import DeepConfOnline
 from distrivote.server.errors import NoAnswerError
 from distrivote.server.gate import Lane
 from distrivote.server.questions import Question
-from distrivote.solve import Solution, solution_of
-from distrivote.solve_async import asample
+from distrivote.steering import DeepConfOnline
 from distrivote.trajectory import Trajectory
 from distrivote.voting.abstaining import withheld
 

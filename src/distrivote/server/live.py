@@ -16,7 +16,7 @@ import numpy as np
 
 from distrivote.answers.equivalence import classify
 from distrivote.errors import DistrivoteError
-from distrivote.selfstepconf import SelfStepConf
+from distrivote.flow import ballot_for
 from distrivote.server.asking import Begun, Moved, Outcome, Queued, ask
 from distrivote.server.errors import failure_of
 from distrivote.server.questions import Question, question_of_page
@@ -24,7 +24,7 @@ from distrivote.server.replies import GONE, Service, held_gate
 from distrivote.server.schemas import AskRequest
 from distrivote.server.shapes import trajectory_json, vote_json
 from distrivote.server.streaming import EventStream, event
-from distrivote.solve import ballot_for
+from distrivote.steering import SelfStepConf
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.vote import vote

@@ -15,17 +15,17 @@ from distrivote.answers.equality import equality
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.problem import DEFAULT_SAME, Message, Problem
-from distrivote.selfstepconf import Controller, DeepConfOnline, SelfStepConf
-from distrivote.selfstepconf.deepconf import online_rule
 from distrivote.server.errors import UnknownModelError
 from distrivote.server.memory import Memory
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
-from distrivote.stopping import StopRule, stop_rule
+from distrivote.steering import Controller, DeepConfOnline, SelfStepConf
+from distrivote.steering.deepconf import online_rule
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
+from distrivote.voting.stopping import StopRule, stop_rule
 
 _NAMED = re.compile(r"(?P<method>[^/@]+)@(?P<budget>\d{1,9})/(?P<model>.+)", re.DOTALL | re.ASCII)
 

@@ -16,17 +16,17 @@ from starlette.exceptions import HTTPException
 
 from distrivote.errors import InputError
 from distrivote.report.printouts import unmeasured_notes
-from distrivote.selfstepconf import SelfStepConf
 from distrivote.server.errors import number
 from distrivote.server.shapes import steps_json, vote_json
+from distrivote.steering import SelfStepConf
 from distrivote.store.beliefs import learned_first
-from distrivote.store.manifest import Manifest
-from distrivote.store.questions import stream_questions
-from distrivote.store.results import Results, Totals, hold_elections, scale_of_rows
-from distrivote.store.run_rows import Row, trajectory_of
-from distrivote.store.run_sources import check_ks
-from distrivote.store.runs import Run, known_tokens
-from distrivote.store.tables import Columns, open_table
+from distrivote.store.results.votes import Results, Totals, hold_elections, scale_of_rows
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Row, trajectory_of
+from distrivote.store.runs.run import Run, known_tokens
+from distrivote.store.runs.sources import check_ks
+from distrivote.store.tables.questions import stream_questions
+from distrivote.store.tables.source import Columns, open_table
 from distrivote.trajectory import Insertion, Interventions
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.methods import parse_method

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from distrivote.confidence import step_confidences, token_confidence
-from distrivote.report.explanation import told
 from distrivote.report.printouts import tally_json
-from distrivote.selfstepconf import SelfStepConf, thresholds
+from distrivote.report.terminal.explanation import told
 from distrivote.server.asking import Outcome
 from distrivote.server.errors import number
 from distrivote.splitting import DelimiterSplitter, step_ends
+from distrivote.steering import SelfStepConf, thresholds
 from distrivote.trajectory import Insertion, Interventions, Trajectory
 from distrivote.voting.ballot import Ballot, Split, Tally
 

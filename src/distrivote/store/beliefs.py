@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.store.questions import Questions
+from distrivote.store.tables.questions import Questions
 from distrivote.voting.methods import parse_method
 from distrivote.voting.trust import Trust
 from distrivote.voting.vote import trust_of

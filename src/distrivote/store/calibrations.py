@@ -15,8 +15,8 @@ from dataclasses import asdict, fields
 from typing import Any, NoReturn
 
 from distrivote.errors import InputError
-from distrivote.store.tables import cant_read
-from distrivote.store.writing import check_place, whole_file
+from distrivote.store.results.files import check_place, whole_file
+from distrivote.store.tables.source import cant_read
 from distrivote.voting.probability import Calibration
 
 FORMAT = "distrivote calibration"

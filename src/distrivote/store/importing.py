@@ -17,10 +17,10 @@ from distrivote.answers.equality import Equality, equality
 from distrivote.errors import InputError
 from distrivote.store.importers.base import Reading
 from distrivote.store.importers.registry import Source
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Keep, Row
-from distrivote.store.run_writer import RunWriter
-from distrivote.store.writing import new_folder
+from distrivote.store.results.files import new_folder
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep, Row
+from distrivote.store.runs.writer import RunWriter
 from distrivote.voting.tallies import in_majority_only
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from distrivote.answers.equality import Equality
 from distrivote.confidence import LENGTH, measure_named
 from distrivote.errors import InputError
-from distrivote.store.faults import json_object
-from distrivote.store.questions import Questions, hold_questions
-from distrivote.store.schema import MEASURES
-from distrivote.store.table_classes import questions_of
-from distrivote.store.tables import STDIN, AnswerTable, Columns, open_table
+from distrivote.store.runs.schema import MEASURES
+from distrivote.store.tables.classes import questions_of
+from distrivote.store.tables.faults import json_object
+from distrivote.store.tables.questions import Questions, hold_questions
+from distrivote.store.tables.source import STDIN, AnswerTable, Columns, open_table
 from distrivote.voting.signals import combine, fullest
 
 AUTO = "auto"
@@ -113,7 +113,7 @@ def _names_there(path: str, columns: Columns) -> Sequence[str]:
 def column_names(table: AnswerTable) -> Sequence[str]:
     """Return the columns of a table that may hold values; those of text files come from its first line."""
     if table.kind == "run":
-        from distrivote.store.runs import Run
+        from distrivote.store.runs.run import Run
 
         stored = Run.open(table.path).table([*dict.fromkeys(MEASURES.values()), LENGTH_COLUMN])
         return [name for name in stored.column_names if stored[name].null_count < len(stored)]

@@ -11,10 +11,10 @@ from distrivote.engines.base import SamplingParams
 from distrivote.evaluation.evaluate import evaluate
 from distrivote.evaluation.experiments.registry import experiments_named, reads_of
 from distrivote.evaluation.loading import load_pool_sets
-from distrivote.selfstepconf import SelfStepConf
-from distrivote.store.manifest import Manifest
-from distrivote.store.run_rows import Keep, Row
-from distrivote.store.run_writer import RunWriter
+from distrivote.steering import SelfStepConf
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep, Row
+from distrivote.store.runs.writer import RunWriter
 
 
 def write_run(

@@ -10,8 +10,8 @@ import pytest
 from distrivote.evaluation.evaluate import evaluate
 from distrivote.evaluation.pools import Pool, PoolSet
 from distrivote.evaluation.results import Result, Row
-from distrivote.evaluation.simulate import Simulation, simulate, with_auroc
 from distrivote.evaluation.winners import WHOLE_RUN, votes_of
+from distrivote.simulation.model import Simulation, simulate, with_auroc
 from distrivote.voting.vote import vote, vote_batch
 from evaluation.made_pools import few_surer_right, pool, pool_set, random_set, surest_wrong
 

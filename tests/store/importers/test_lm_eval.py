@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from distrivote.errors import InputError
 from distrivote.store.importers.base import Reading
 from distrivote.store.importers.lm_eval import FORMAT
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.rows import Row
 from foreign_files import FIFTY, TEXT, lines, lm_eval, spoiled, written
 
 NAME = "samples_gsm8k_cot_2026-11-15T23-46-50.130395.jsonl"

@@ -14,7 +14,7 @@ import pytest
 from distrivote.errors import InputError
 from distrivote.store.importers.base import Reading
 from distrivote.store.importers.plain import FORMAT
-from distrivote.store.tables import Columns
+from distrivote.store.tables.source import Columns
 
 
 def test_a_row_keeps_what_the_table_says(tmp_path: Path) -> None:

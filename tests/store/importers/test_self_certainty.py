@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from distrivote.errors import InputError
 from distrivote.store.importers.base import Reading, id_of_question
 from distrivote.store.importers.self_certainty import FORMAT
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.rows import Row
 from foreign_files import FIFTY, TEXT, lines, self_certainty, spoiled, written
 
 

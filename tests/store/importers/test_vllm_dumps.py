@@ -16,8 +16,8 @@ from distrivote.problem import Problem
 from distrivote.store.importers.base import Reading, id_of_question
 from distrivote.store.importers.records import LeftOutWarning
 from distrivote.store.importers.vllm_dumps import FORMAT
-from distrivote.store.run_rows import Row, row_of
-from distrivote.store.schema import MEASURES
+from distrivote.store.runs.rows import Row, row_of
+from distrivote.store.runs.schema import MEASURES
 from foreign_files import FIFTY, lines, spoiled, trajectory, vllm, written
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from distrivote.evaluation.drawn import Measure, Voting
 from distrivote.evaluation.estimates import Estimate, Sample, estimate
+from distrivote.evaluation.paper.published import Published
 from distrivote.evaluation.pools import PoolSet
-from distrivote.evaluation.published import Published
 from distrivote.evaluation.results import Chart, Table
 from distrivote.evaluation.scoring import Ask, Scores
 from distrivote.evaluation.studies import Study

@@ -14,7 +14,7 @@ from distrivote.evaluation.pools import PoolSet, Trace
 from distrivote.evaluation.results import Axis, Chart, Column, Row, Rule, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import PUBLISHED_SETTINGS, Study
-from distrivote.selfstepconf import thresholds
+from distrivote.steering import thresholds
 from distrivote.trajectory import Interventions
 
 _TOKENS, _CONFIDENCE = Axis("token", "Token", "whole"), Axis("confidence", "Confidence")

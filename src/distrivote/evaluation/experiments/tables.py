@@ -22,8 +22,8 @@ from distrivote.evaluation.experiments.base import (
     samples_of,
     slug,
 )
-from distrivote.evaluation.paper_runs import paper_temperature
-from distrivote.evaluation.published import BENCHMARKS
+from distrivote.evaluation.paper.published import BENCHMARKS
+from distrivote.evaluation.paper.runs import paper_temperature
 from distrivote.evaluation.results import Cell, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study

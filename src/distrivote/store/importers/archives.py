@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from distrivote.errors import InputError
 from distrivote.store.importers.records import LARGEST
-from distrivote.store.tables import cant_read
+from distrivote.store.tables.source import cant_read
 
 _FREE = 1 << 30
 _PER_BYTE = 200

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distrivote.confidence import DEFAULT_K
-from distrivote.store.run_rows import Row
-from distrivote.store.tables import Columns
+from distrivote.store.runs.rows import Row
+from distrivote.store.tables.source import Columns
 
 HEAD = 1 << 16
 """So many bytes at the beginning of a file tell its format."""

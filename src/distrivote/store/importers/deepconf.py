@@ -27,7 +27,7 @@ from distrivote.store.importers.base import Format, Reading
 from distrivote.store.importers.pickle_runs import Floats, Unread
 from distrivote.store.importers.pickles import PickleError, read_pickle
 from distrivote.store.importers.records import document
-from distrivote.store.run_rows import Row, singles
+from distrivote.store.runs.rows import Row, singles
 
 _NAME = re.compile(r"deepthink_.*_qid(?P<question>[^_]+)_rid")
 _STEPS_NAME = re.compile(r"logitsprocessor_question_(?P<question>.+?)(_\d+)?\.pkl")

@@ -32,8 +32,8 @@ from distrivote.store.importers.records import (
     shown,
     text,
 )
-from distrivote.store.run_rows import Row
-from distrivote.store.tables import cant_read
+from distrivote.store.runs.rows import Row
+from distrivote.store.tables.source import cant_read
 
 _MEMBER = re.compile(r"samples/.*_epoch_(\d{1,9})\.json", re.DOTALL)
 _ATTACHMENT = "attachment://"

@@ -15,7 +15,7 @@ from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, Reading
 from distrivote.store.importers.records import Record, first_fields, records, row
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.rows import Row
 from distrivote.trajectory import Trajectory
 
 _NAME = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.:+-]++)?")

@@ -16,7 +16,7 @@ from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, Reading, id_of_question
 from distrivote.store.importers.records import Record, at, counted, first_fields, records, row, shown
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.rows import Row
 
 _NAME = re.compile(r"output(?:-rs(\d{1,9}))?(?:_chunk_\d++)?")
 _EVALUATED = {"predicted_answer", "expected_answer", "symbolic_correct", "num_generated_tokens"}

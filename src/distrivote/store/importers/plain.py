@@ -21,8 +21,8 @@ from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.importers.base import HEAD, Format, Reading
 from distrivote.store.importers.records import first_fields, row
-from distrivote.store.run_rows import Row
-from distrivote.store.tables import SUFFIXES, listed, open_table
+from distrivote.store.runs.rows import Row
+from distrivote.store.tables.source import SUFFIXES, listed, open_table
 from distrivote.trajectory import Trajectory
 
 _TELLING = {"question_id", "answer"}

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.faults import check_weight, json_object, not_text, quoted
 from distrivote.store.importers.base import Reading
-from distrivote.store.labels import NotOneValue, label
-from distrivote.store.run_rows import Row, row_of
-from distrivote.store.tables import cant_read
+from distrivote.store.runs.rows import Row, row_of
+from distrivote.store.tables.faults import check_weight, json_object, not_text, quoted
+from distrivote.store.tables.labels import NotOneValue, label
+from distrivote.store.tables.source import cant_read
 from distrivote.trajectory import Trajectory
 
 LARGEST = 256 << 20

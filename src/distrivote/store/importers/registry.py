@@ -10,7 +10,7 @@ from typing import NamedTuple
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.store.importers.base import HEAD, Format
 from distrivote.store.natural import natural_key
-from distrivote.store.tables import cant_read, is_run
+from distrivote.store.tables.source import cant_read, is_run
 
 # More special ones first: a plain table is what nothing else is.
 _MODULES = (

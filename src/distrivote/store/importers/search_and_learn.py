@@ -25,7 +25,7 @@ from distrivote.store.importers.records import (
     row,
     text,
 )
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.rows import Row
 from distrivote.trajectory import Trajectory
 
 

@@ -16,7 +16,7 @@ from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, Reading, id_of_question
 from distrivote.store.importers.records import Record, first_fields, number, records, row, text
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.rows import Row
 from distrivote.trajectory import Trajectory
 
 

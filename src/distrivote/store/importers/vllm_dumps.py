@@ -18,7 +18,7 @@ from distrivote.nouns import count
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, Reading, id_of_question
 from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
-from distrivote.store.run_rows import Row
+from distrivote.store.runs.rows import Row
 
 
 def _is_one(_path: Path, head: bytes) -> bool:

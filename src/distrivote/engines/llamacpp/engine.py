@@ -1,0 +1,259 @@
+"""The embedded engine: any GGUF model in this process, through llama.cpp.
+
+The prompt is decoded once and its cache copied to every trajectory. All live trajectories advance in one
+batch per step; one that has finished leaves and one that waits takes its slot, so any number of them runs
+in a few slots. Every trajectory draws from its own random stream, made from (seed, index): it is the same
+whatever batch it ran in, as far as the logits are. Their last bits depend on the batch's size, so two runs
+with different slots may part where two tokens are all but equally likely.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from distrivote.answers.extract import auto
+from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_turn
+from distrivote.engines.llamacpp.files import BUILT_IN, model_file
+from distrivote.engines.llamacpp.model import LlamaContext, LlamaModel
+from distrivote.engines.llamacpp.threads import ThreadTuner
+from distrivote.engines.tokens.drive import Drive, Next
+from distrivote.engines.tokens.long_prompts import not_sampled, too_long
+from distrivote.engines.tokens.one_at_a_time import OneAtATime
+from distrivote.engines.tokens.sampling import Logits, TokenSampler
+from distrivote.errors import InputError
+from distrivote.problem import Message
+from distrivote.steering import Controller
+from distrivote.trajectory import Trajectory
+
+_PROMPT = 0
+"""The sequence that keeps the prompt; slots are the ones behind it."""
+
+
+class LlamaCppEngine:
+    """Samples from a GGUF model in this process."""
+
+    name = "embedded"
+    concurrent = False
+
+    def __init__(
+        self,
+        model: str = BUILT_IN,
+        *,
+        n_slots: int = 32,
+        n_threads: int | None = None,
+        n_gpu_layers: int = -1,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Load a model: a path, `hf:ORG/REPO/FILE`, or the built-in `smollm2-135m`.
+
+        Args:
+            model: Which.
+            n_slots: How many trajectories advance together.
+            n_threads: For decoding; if not given, all processors or half of them, whichever is faster.
+            n_gpu_layers: How many layers go to a GPU; all where there is one.
+            say: Called with a sentence before anything that takes long.
+        """
+        if n_slots < 1:
+            raise InputError(f"n_slots is {n_slots}: give 1 or more")
+        if n_threads is not None and n_threads < 1:
+            raise InputError(f"n_threads is {n_threads}: give 1 or more")
+        path: Path = model_file(model, say)
+        self.model = model if model == BUILT_IN or model.startswith("hf:") else path.name
+        self._n_slots = n_slots
+        self._n_threads = n_threads or _processors()
+        self._tuner = None if n_threads else ThreadTuner(self._n_threads)
+        self._llama = LlamaModel(path, n_gpu_layers)
+        self._calls = OneAtATime()
+        self._context: LlamaContext | None = None
+        self._context_size = (0, 0)
+
+    def close(self) -> None:
+        """Free the model's memory. Sampling must be over: its iterator at its end, or closed."""
+        if not self._calls.close():
+            return
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+        self._llama.close()
+
+    def sample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None = None,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Callable[[Progress], None] | None = None,
+        answered: Callable[[str], bool] = lambda text: auto(text) is not None,
+    ) -> Generator[Trajectory]:
+        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
+        self._calls.begin()
+        try:
+            yield from self._sample(messages, n, params, controller, indices, watch, answered)
+        finally:
+            self._calls.end()
+
+    def sample_all(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None = None,
+        *,
+        watch: Callable[[Progress], None] | None = None,
+    ) -> Generator[Sampled]:
+        """Yield the trajectories of one job after the other.
+
+        Prompts that are too long are an error at last.
+        """
+        refusals = self._refusals(jobs)
+        fitting = [
+            job if refusal is None else job._replace(over=lambda: True)
+            for job, refusal in zip(jobs, refusals, strict=True)
+        ]
+        yield from in_turn(self, fitting, controller, watch=watch)
+        refused = [refusal for refusal in refusals if refusal is not None]
+        if refused:
+            raise not_sampled(refused, len(jobs))
+
+    def _refusals(self, jobs: Sequence[Job]) -> list[str | None]:
+        self._calls.begin()
+        try:
+            return [self._refusal(job.messages, self._prompt(job.messages, job.params)) for job in jobs]
+        finally:
+            self._calls.end()
+
+    def _refusal(self, messages: Sequence[Message], prompt: list[int]) -> str | None:
+        """Return what is wrong with a prompt, None if it fits."""
+        limit = self._llama.n_ctx_train
+        return too_long(messages, len(prompt), limit, self.model) if len(prompt) >= limit else None
+
+    def _prompt(self, messages: Sequence[Message], params: SamplingParams) -> list[int]:
+        return self._llama.tokenize(self._llama.chat_prompt(messages, params.thinking), special=True)
+
+    def _sample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None,
+        indices: Sequence[int] | None,
+        watch: Callable[[Progress], None] | None,
+        answered: Callable[[str], bool],
+    ) -> Generator[Trajectory]:
+        prompt = self._prompt(messages, params)
+        refusal = self._refusal(messages, prompt)
+        if refusal is not None:
+            raise InputError(refusal)
+        params = replace(params, max_tokens=min(params.max_tokens, self._llama.n_ctx_train - len(prompt)))
+        n_slots = min(n, self._n_slots)
+        context = self._sized_context(n_slots + 1, len(prompt) + params.max_tokens)
+        sampler = TokenSampler(self._llama.n_vocab, params)
+        waiting = list(range(n) if indices is None else indices)[::-1]
+        live: dict[int, _Slot] = {}
+        free = list(range(n_slots, 0, -1))
+        n_tokens = n_reflections = 0
+        try:
+            context.clear(_PROMPT)
+            first = context.prefill(prompt, _PROMPT)
+            while waiting or live:
+                finished: list[Drive] = []
+                while waiting and free:
+                    drive = Drive(waiting.pop(), params, self._llama, sampler, controller, answered)
+                    slot = free.pop()
+                    context.copy(_PROMPT, slot)
+                    live[slot] = _Slot(drive, drive.advance(first))
+                    finished += _freed(live, free)
+                if live:
+                    _close_gaps(context, live, free)
+                    self._step(context, live, prompt)
+                    finished += _freed(live, free)
+                n_tokens += sum(len(drive.tokens) for drive in finished)
+                n_reflections += sum(drive.n_reflections for drive in finished)
+                if watch is not None:
+                    drives = [state.drive for state in live.values()]
+                    watch(
+                        Progress(
+                            n_tokens + sum(len(drive.tokens) for drive in drives),
+                            len(live),
+                            n_reflections + sum(drive.n_reflections for drive in drives),
+                        )
+                    )
+                for drive in finished:
+                    yield drive.trajectory(len(prompt))
+        finally:
+            for slot in live:
+                context.clear(slot)
+
+    def _step(self, context: LlamaContext, live: dict[int, _Slot], prompt: list[int]) -> None:
+        """Decode one token of every live trajectory and let it choose the next."""
+        tokens, positions = [], []
+        slots = sorted(live)
+        for slot in slots:
+            state = live[slot]
+            assert state.next is not None
+            end = len(prompt) + len(state.drive.tokens)
+            if state.next.take_back:
+                # The last token that stays is decoded again, to see what the model says behind it.
+                context.truncate(slot, end - 1)
+                tokens.append(state.drive.tokens[-1] if state.drive.tokens else prompt[-1])
+            else:
+                tokens.append(state.next.token)
+            positions.append(end - 1)
+        begun = time.perf_counter()
+        if self._tuner is not None:
+            context.use_threads(self._tuner.n_threads)
+        logits: Logits = context.decode(tokens, positions, slots)
+        if self._tuner is not None:
+            self._tuner.observe(time.perf_counter() - begun)
+        for row, slot in zip(logits, slots, strict=True):
+            live[slot].next = live[slot].drive.advance(row)
+
+    def _sized_context(self, n_sequences: int, n_tokens: int) -> LlamaContext:
+        """Return a context that is large enough, the one that is there if it is."""
+        n_tokens = -(-n_tokens // 256) * 256
+        if self._context is not None:
+            if n_sequences <= self._context_size[0] and n_tokens <= self._context_size[1]:
+                return self._context
+            self._context.close()
+        self._context = LlamaContext(self._llama, n_sequences, n_tokens, self._n_threads)
+        self._context_size = (n_sequences, n_tokens)
+        return self._context
+
+
+class _Slot:
+    __slots__ = ("drive", "next")
+
+    def __init__(self, drive: Drive, next: Next | None) -> None:
+        self.drive = drive
+        self.next = next
+
+
+def _close_gaps(context: LlamaContext, live: dict[int, _Slot], free: list[int]) -> None:
+    """Move trajectories down so that the slots in use follow each other.
+
+    llama.cpp decodes a run of neighbouring sequences at once and reads all weights for each run.
+    """
+    for slot in [slot for slot in live if slot > len(live)]:
+        free.sort(reverse=True)
+        lower = free.pop()
+        context.copy(slot, lower)
+        context.clear(slot)
+        live[lower] = live.pop(slot)
+        free.append(slot)
+
+
+def _freed(live: dict[int, _Slot], free: list[int]) -> list[Drive]:
+    """Take the trajectories that have ended out of their slots."""
+    ended = [slot for slot, state in live.items() if state.next is None]
+    free += ended
+    return [live.pop(slot).drive for slot in ended]
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,69 @@
+"""What one OpenAI-compatible server is good for, in a few requests of one to four tokens.
+
+For `distrivote doctor`: the same questions that a call asks before its first trajectory, without a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+
+from distrivote.confidence.tokens import DEFAULT_K
+from distrivote.engines.openai.capabilities import continuation_of, greet, has_plugin, models_of
+from distrivote.engines.openai.client import Server, address_of
+from distrivote.engines.openai.faults import Fault
+
+_SECONDS = 30.0
+"""How long a server may take for each answer; a large model may have to wake up first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """What a server said."""
+
+    url: str
+    model: str | None = None
+    n_logprobs: int = 0
+    """Per token, out of those that were asked for; 0: none."""
+
+    ssc_by: str | None = None
+    """How SelfStepConf works with it: `plugin`, `continuation`, or None."""
+
+    failure: str | None = None
+    """One sentence, if it does not answer as it should."""
+
+
+def check_server(url: str, model: str | None = None, api_key: str | None = None) -> Checkup:
+    """Return what a server can do; a server that fails is a finding and not an error."""
+    address = address_of(url)
+    key = api_key or os.environ.get("OPENAI_API_KEY") or None
+
+    async def ask() -> Checkup:
+        server = Server(address, model or "", key, _SECONDS)
+        try:
+            return await _checked(server)
+        except Fault as fault:
+            return Checkup(address.shown, server.model or None, failure=fault.sentence)
+        finally:
+            await server.close()
+
+    return asyncio.run(ask())
+
+
+async def _checked(server: Server) -> Checkup:
+    if not server.model:
+        names = await models_of(server)
+        if len(names) != 1:
+            listed = ", ".join(names[:8]) or "none"
+            failure = f"{server.url} has these models: {listed}; name one with --model"
+            return Checkup(server.url, failure=failure)
+        server.model = names[0]
+    dialect = await greet(server, "chat", DEFAULT_K)
+    ssc_by = None
+    if dialect.n_logprobs:
+        if await has_plugin(server, "chat", dialect):
+            ssc_by = "plugin"
+        elif await continuation_of(server, dialect) is not None:
+            ssc_by = "continuation"
+    return Checkup(server.url, server.model, dialect.n_logprobs, ssc_by)

@@ -1,0 +1,201 @@
+"""Getting to know the servers of a call, before the first trajectory or when one comes back.
+
+All of them must give the same number of log-probabilities, since confidences from different numbers do not
+compare: that of the server that gives the fewest among those that answer at first, or that of the first to
+answer later. One that turns up later with fewer is left out. What is missing is said at once, with what still
+works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from distrivote.engines.openai.capabilities import continuation_of, greet, has_plugin, prompt_shown_by
+from distrivote.engines.openai.client import Server
+from distrivote.engines.openai.faults import Fault, Scope, broken_off
+from distrivote.engines.openai.protocol import Continuation
+from distrivote.engines.vllm.args import xargs_of
+from distrivote.errors import InputError
+from distrivote.steering import Controller
+
+_MEETING_SECONDS = 15.0
+"""How long the others wait for a server that does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """How the trajectories of a server are steered."""
+
+    continues: bool = False
+    """Whether by continuation; else by the server's plugin, or not at all."""
+
+    way: Continuation | None = None
+    """How the chat template's prompt is had or a prefix continued. None where neither is needed: on the
+    completions endpoint, and without a controller."""
+
+    plugin: bool = False
+    """Whether the server's plugin does it."""
+
+    @property
+    def by_text(self) -> bool:
+        return self.way in (None, Continuation.TEMPLATE, Continuation.TOKENS)
+
+
+class _Settings(Protocol):
+    @property
+    def endpoint(self) -> str: ...
+    @property
+    def ssc_by(self) -> str: ...
+
+
+class Meeting:
+    """What a call knows of its servers."""
+
+    def __init__(
+        self, settings: _Settings, controller: Controller | None, note: Callable[[str], None]
+    ) -> None:
+        self.k = 0
+        """How many log-probabilities are asked for."""
+
+        self._asked = 0
+        self._is_settled = False  # whether k is what a server gives
+        self._settings = settings
+        self._controller = controller
+        self._note = note
+        self._met: dict[Server, Steering] = {}
+        self._locks: dict[Server, asyncio.Lock] = {}
+
+    async def meet(self, servers: Sequence[Server], n_logprobs: int) -> None:
+        """Greet all servers; one that fails is taken note of in its standing."""
+        self.k = self._asked = n_logprobs
+        self._locks = {server: asyncio.Lock() for server in servers}
+        await asyncio.gather(*map(self._first_greeting, servers))
+        if any(server.dialect is not None for server in servers):
+            for server in servers:
+                if server.dialect is None and server.standing.fault is not None:
+                    self._note(f"{server.standing.fault.sentence}; the other servers go on")
+        given = [server.dialect.n_logprobs for server in servers if server.dialect is not None]
+        # Servers without any are left out if there are others, and do not take the others' away.
+        self.k = min([n_logprobs, *filter(None, given)]) if any(given) or not given else 0
+        self._is_settled = bool(given)
+
+    async def _first_greeting(self, server: Server) -> None:
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(_MEETING_SECONDS if len(self._locks) > 1 else None):
+                await self._greet(server)
+        except TimeoutError:
+            fault = broken_off(server.url, f"nothing within {_MEETING_SECONDS:g} seconds")
+            server.standing.fail(fault, begun, time.monotonic())
+        except Fault as fault:
+            server.standing.fail(fault, begun, time.monotonic())
+
+    async def _greet(self, server: Server) -> None:
+        if server.dialect is None or server.n_asked < self._asked:
+            server.dialect = await greet(server, self._settings.endpoint, self._asked)
+            server.n_asked = self._asked
+        if "seed" in server.dialect.left_out:
+            self._note(f"{server.url} takes no seed: what it samples can't be sampled again")
+        n = server.dialect.n_logprobs
+        if not n:
+            self._note(f"{server.url} gives no log-probabilities: majority voting decides on its replies")
+        elif n < self._asked:
+            self._note(
+                f"{server.url} gives {n} log-probabilities per token where {self._asked} were asked for: all"
+                " methods work with these, but the confidences do not compare with those of other numbers"
+            )
+
+    async def steering(self, server: Server) -> Steering:
+        """Return how a server is steered, which is found out before its first trajectory."""
+        if server in self._met:
+            return self._met[server]
+        before = server.standing.fault
+        async with self._locks[server]:
+            if server not in self._met:
+                fault = server.standing.fault
+                if fault is not None and fault is not before:
+                    raise fault  # to somebody who was before us
+                self._met[server] = await self._found_out(server)
+        return self._met[server]
+
+    async def _found_out(self, server: Server) -> Steering:
+        await self._greet(server)
+        assert server.dialect is not None
+        n = server.dialect.n_logprobs
+        if not self._is_settled:
+            self.k, self._is_settled = min(n, self._asked), True
+        if n < self.k:
+            raise Fault(
+                f"{server.url} gives {n} log-probabilities per token and the other servers {self.k}, so that"
+                " confidences would not compare: take servers of one kind",
+                Scope.SERVER,
+            )
+        if self._controller is None:
+            return Steering()
+        if not n:
+            raise Fault(
+                f"{server.url} gives no log-probabilities, which SelfStepConf needs: use --no-ssc for plain"
+                " sampling, which can be voted on by majority (sc)",
+                Scope.CALL,
+            )
+        return await self._steered(server, self._controller)
+
+    async def _steered(self, server: Server, controller: Controller) -> Steering:
+        assert server.dialect is not None
+        by = self._settings.ssc_by
+        if by == "plugin" or (by == "auto" and _can_be_told(controller)):
+            if by == "plugin":
+                xargs_of(controller)
+            if server.has_plugin is None:
+                server.has_plugin = await has_plugin(server, self._settings.endpoint, server.dialect)
+            if server.has_plugin:
+                return Steering(way=await self._prompt_shown_by(server), plugin=True)
+        if by == "plugin":
+            raise Fault(
+                f"{server.url} does not run the SelfStepConf plugin: start vLLM with --logits-processors"
+                " distrivote.engines.vllm.plugin:SelfStepConf, or use --no-ssc for plain sampling",
+                Scope.CALL,
+            )
+        if self._settings.endpoint == "completions":
+            return Steering(continues=True)
+        if not server.knows_continuation:
+            server.continuation = await continuation_of(server, server.dialect)
+            server.knows_continuation = True
+        if server.continuation is None:
+            raise Fault(
+                f"{server.url} has no SelfStepConf plugin and can't continue a reply that was begun, so there"
+                " is no SelfStepConf with it: use --no-ssc for plain sampling, or vLLM with the plugin",
+                Scope.CALL,
+            )
+        return Steering(continues=True, way=server.continuation)
+
+    async def _prompt_shown_by(self, server: Server) -> Continuation | None:
+        """Return how to get the prompt as text, so that replies can be had with all their entries.
+
+        vLLM's chat cuts an entry off where the sampled token is not among the most probable, and steps
+        would be judged by other numbers than in the server. Its completions give all of them.
+        """
+        if self._settings.endpoint == "completions":
+            return None
+        if not server.knows_continuation:
+            assert server.dialect is not None
+            server.continuation = await prompt_shown_by(server, server.dialect)
+            server.knows_continuation = server.continuation is not None
+        if server.continuation is None:
+            self._note(
+                f"{server.url} does not show its prompts, so that the record of reflections rests on rounded"
+                " confidences: a reflection may be missed in it"
+            )
+        return server.continuation
+
+
+def _can_be_told(controller: Controller) -> bool:
+    """Say whether the plugin can do what a controller says; it can't turn the end of the text down."""
+    try:
+        return not xargs_of(controller)["ssc_guard"]
+    except InputError:
+        return False

@@ -1,0 +1,167 @@
+"""Which server is asked next: by load, leaving those that fail alone for a while.
+
+- The one with the fewest trajectories under way is asked; of equals, the one that was asked least.
+- A server that fails three times in a row is set aside for a second, then tried with one request; each
+  time that fails too, the pause doubles, up to a minute.
+- A server that says when to come back is left alone until then, whatever was under way there.
+- A server that never answered is set aside at once. One that refuses everything is out until the next call.
+- When all are set aside and nothing will be known within 10 seconds, the fleet is down.
+
+Times are arguments: nothing here looks at a clock, and no socket is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from distrivote.engines.openai.faults import Fault, Scope
+
+_MAX_FAILURES = 3
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+PATIENCE = 10.0
+"""Seconds without any server before the call fails."""
+
+LONG_PATIENCE = 60.0
+"""The same where a server that gave whole replies before still takes connections: some fail now and then."""
+
+CONNECT_SECONDS = 3.0
+"""How long a server may take to accept a connection; a trial is over by then."""
+
+
+class Standing:
+    """What is known of one server's health."""
+
+    def __init__(self) -> None:
+        self.n_live = 0
+        self.n_begun = 0
+        self.n_failures = 0
+        """In a row."""
+
+        self.answered = False
+        """Whether it ever did."""
+
+        self.n_succeeded = 0
+        """Replies that came to their end, and refusals."""
+
+        self.n_chunks = 0
+        """Chunks of replies, whole ones or not."""
+
+        self.failing_since: float | None = None
+        """Since when there were only failures."""
+
+        self.resume = -math.inf
+        """When one that was set aside is tried again."""
+
+        self.not_before = -math.inf
+        """When it wants to be asked again."""
+
+        self.out = False
+        """Whether it is of no use for the rest of the call."""
+
+        self.fault: Fault | None = None
+        self._pause = _FIRST_PAUSE
+        self._set_aside = -math.inf  # when that was: what was sent before tells nothing new
+
+    @property
+    def aside(self) -> bool:
+        return self.n_failures >= _MAX_FAILURES
+
+    @property
+    def free_at(self) -> float:
+        return max(self.resume, self.not_before)
+
+    def is_free(self, now: float) -> bool:
+        """Say whether it may be asked; one that was set aside is tried by one request at a time."""
+        return not self.out and now >= self.free_at
+
+    def begin(self, now: float) -> None:
+        self.n_live += 1
+        self.n_begun += 1
+        if self.aside:
+            self.resume = now + self._pause  # until the trial has ended
+
+    def end(self) -> None:
+        self.n_live -= 1
+
+    def hear(self) -> None:
+        """Take a sign of life."""
+        self.answered = True
+        self.failing_since = None
+
+    def succeed(self) -> None:
+        """Take a reply that came to its end."""
+        self.n_succeeded += 1
+        self._recover()
+
+    def _recover(self) -> None:
+        self.hear()
+        self.n_failures, self._pause, self.resume = 0, _FIRST_PAUSE, -math.inf
+
+    def fail(self, fault: Fault, begun: float, now: float) -> None:
+        """Take a request that failed; it had been sent at `begun`."""
+        self.fault = fault
+        self.out = self.out or fault.scope is Scope.SERVER
+        if fault.scope is not Scope.PASSING:
+            self.succeed()
+        elif fault.retry_after is not None:
+            # It is there and says when to come back: no sign of ill health.
+            self._recover()
+            self.not_before = max(self.not_before, now + min(fault.retry_after, _LONGEST_PAUSE))
+        elif not self.aside or begun > self._set_aside:
+            self._fail(fault, begun, now)
+
+    def _fail(self, fault: Fault, begun: float, now: float) -> None:
+        self.answered = self.answered or fault.status is not None
+        if self.failing_since is None:
+            # A stream that breaks may have been begun long ago: only now it is known that something is wrong.
+            self.failing_since = max(begun, now - CONNECT_SECONDS)
+        self.n_failures = self.n_failures + 1 if self.answered else _MAX_FAILURES
+        if self.aside:
+            self._set_aside = now
+            self.resume = now + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+
+class Choice(NamedTuple):
+    """The server to ask, or how long to wait for one."""
+
+    number: int | None
+    wait: float = 0.0
+
+
+def choose(servers: Sequence[Standing], now: float, avoid: int | None = None) -> Choice:
+    """Return which server to ask now; one to avoid is asked only if there is no other.
+
+    Raises the last fault when no server is left, or all are down.
+    """
+    left = [server for server in servers if not server.out]
+    if not left:
+        raise _last_fault(servers)
+    free = [number for number, server in enumerate(servers) if server.is_free(now)]
+    if free:
+        return Choice(min(free, key=lambda i: (i == avoid, servers[i].n_live, servers[i].n_begun, i)))
+    if all(map(_is_down, left)):
+        raise _last_fault(left)
+    return Choice(None, max(min(server.free_at for server in left) - now, 0.02))
+
+
+def _is_down(server: Standing) -> bool:
+    """Say whether a server is set aside and nothing good will be known of it in time."""
+    if not server.aside or server.failing_since is None:
+        return False
+    is_there = server.n_succeeded > 0 and server.fault is not None and server.fault.reached
+    patience = LONG_PATIENCE if is_there else PATIENCE
+    return not server.answered or server.resume + CONNECT_SECONDS - server.failing_since > patience
+
+
+def _last_fault(servers: Sequence[Standing]) -> Fault:
+    faults = [server.fault for server in servers if server.fault is not None]
+    assert faults
+    if len(faults) == 1:
+        return faults[0]
+    passing = any(fault.scope is Scope.PASSING for fault in faults)
+    sentences = "; ".join(fault.sentence for fault in faults)
+    return Fault(f"no server is left: {sentences}", Scope.PASSING if passing else Scope.SERVER)

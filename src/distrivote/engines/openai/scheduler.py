@@ -1,0 +1,243 @@
+"""One call of the OpenAI engine: all jobs mixed, spread over the servers, tried again where that may help.
+
+Every trajectory is one request (or one of several in a request with `n`), streamed. What has finished is put
+into a queue at once, so that nothing is lost whatever happens to the rest. A trajectory that fails is begun
+again, on another server where there is one; how often is bounded. What is missing in the end is one error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from distrivote.engines.base import Job, Progress, Sampled
+from distrivote.engines.openai.client import Server
+from distrivote.engines.openai.discovery import Meeting
+from distrivote.engines.openai.faults import Fault, Scope
+from distrivote.engines.openai.fleet import choose
+from distrivote.engines.openai.request import Item, Sampler
+from distrivote.errors import EngineError
+from distrivote.nouns import count
+from distrivote.steering import Controller
+from distrivote.trajectory import Trajectory
+
+_ATTEMPTS = 8
+_MOST_ATTEMPTS = 100
+"""Those included that do not count: "later", from a server that answers others meanwhile."""
+
+_FIRST_DELAY = 0.5
+_LONGEST_DELAY = 30.0
+
+
+class Note(NamedTuple):
+    """Something that the user should know."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is the same for all calls of an engine."""
+
+    endpoint: str
+    ssc_by: str
+    n_per_request: int
+
+
+class Call:
+    """A call under way."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        settings: Settings,
+        jobs: Sequence[Job],
+        controller: Controller | None,
+        results: SimpleQueue[Any],
+        room: asyncio.Semaphore,
+    ) -> None:
+        self._servers = servers
+        self._jobs = jobs
+        self._results = results
+        self._room = room
+        controller = None if settings.ssc_by == "off" else controller
+        self._meeting = Meeting(settings, controller, self._note)
+        self._sampler = Sampler(settings.endpoint, controller, self._meeting, self._note, self._deliver)
+        n = settings.n_per_request
+        self._waiting = deque(
+            Item(number, job, job.indices[start : start + n])
+            for number, job in enumerate(jobs)
+            for start in range(0, len(job.indices), n)
+        )
+        self._live: set[Item] = set()
+        self._workers = asyncio.TaskGroup()
+        self._n_missing = 0
+        self._n_total = sum(len(job.indices) for job in jobs)
+        self._fault: Fault | None = None
+        self._is_over = False
+        self._spoiled: set[int] = set()  # jobs that no server takes
+        self._taken: set[int] = set()  # jobs that one took
+        self._noted: set[str] = set()
+        self._n_tokens = 0
+        self._n_reflections = 0
+
+    @property
+    def progress(self) -> Progress:
+        live = list(self._live)
+        return Progress(
+            self._n_tokens + sum(item.n_tokens for item in live),
+            len(live),
+            self._n_reflections + sum(item.n_reflections for item in live),
+        )
+
+    async def run(self, n_parallel: int) -> None:
+        """Do the jobs; raises one EngineError at the end if anything is missing."""
+        for server in self._servers:
+            server.standing.out = False  # it may have been mended since the last call
+        await self._meeting.meet(self._servers, max(job.params.n_logprobs for job in self._jobs))
+        workers = min(n_parallel, self._n_total)
+        try:
+            async with asyncio.TaskGroup() as self._workers:
+                for _ in range(workers):
+                    self._workers.create_task(self._work())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        self._n_missing += sum(len(item.indices) for item in self._waiting if not item.job.over())
+        if self._fault is not None and self._n_missing:
+            raise self._error(self._fault)
+
+    def _error(self, fault: Fault) -> EngineError:
+        retryable = fault.scope is Scope.PASSING
+        if self._n_missing == self._n_total:
+            return EngineError(fault.sentence, retryable=retryable)
+        return EngineError(
+            f"{self._n_missing} of {count(self._n_total, 'trajectory')}"
+            f" {'is' if self._n_missing == 1 else 'are'} missing: {fault.sentence}",
+            retryable=retryable,
+        )
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self._results.put(Note(sentence))
+
+    async def _work(self) -> None:
+        while self._waiting and not self._is_over:
+            # Whoever takes the results may be slow: do not pile up more than are under way.
+            while self._results.qsize() > 64:
+                await asyncio.sleep(0.02)
+            async with self._room:
+                if not self._waiting or self._is_over:
+                    return
+                item = self._waiting.popleft()
+                if item.job.over():
+                    continue
+                if item.number in self._spoiled:
+                    self._n_missing += len(item.indices)
+                    continue
+                self._live.add(item)
+                try:
+                    await self._sample(item)
+                except Fault as fault:
+                    self._give_up(item, fault)
+                finally:
+                    self._live.discard(item)
+
+    def _give_up(self, item: Item, fault: Fault) -> None:
+        if item.job.over():
+            return
+        self._fault = self._fault or fault
+        self._n_missing += len(item.indices)
+        if fault.scope is Scope.REQUEST:
+            if item.number not in self._taken:
+                self._spoiled.add(item.number)
+        else:
+            self._is_over = self._is_over or fault.scope is not Scope.PASSING or self._is_down()
+
+    def _is_down(self) -> bool:
+        try:
+            choose([server.standing for server in self._servers], time.monotonic())
+        except Fault:
+            return True
+        return False
+
+    async def _sample(self, item: Item) -> None:
+        """Ask for what an item lacks, until it lacks nothing."""
+        avoid: int | None = None
+        attempt, n_left = 0, _ATTEMPTS
+        n_chunks = self._n_chunks()
+        while True:
+            before = item.begun
+            number = await self._free_server(avoid)
+            server = self._servers[number]
+            begun = time.monotonic()
+            server.standing.begin(begun)
+            try:
+                more = await self._sampler.sample(server, item)
+                server.standing.succeed()
+                self._split(item, more)
+                return
+            except Fault as fault:
+                item.n_tokens = item.n_reflections = 0
+                if not item.indices:
+                    return
+                if fault.scope in (Scope.REQUEST, Scope.CALL):
+                    raise
+                server.standing.fail(fault, begun, time.monotonic())
+                if item.begun is not before:
+                    attempt, n_left = 0, _ATTEMPTS  # it has come further
+                n_left -= fault.retry_after is None or self._n_chunks() == n_chunks
+                if not n_left or attempt == _MOST_ATTEMPTS:
+                    raise
+                n_chunks = self._n_chunks()
+                self._note_failure(server, fault)
+                avoid = number
+            finally:
+                server.standing.end()
+            if attempt + 1 >= len(self._servers):
+                delay = min(_FIRST_DELAY * 2.0**attempt, _LONGEST_DELAY)
+                await asyncio.sleep(delay * random.uniform(0.5, 1.0))
+            attempt += 1
+
+    def _n_chunks(self) -> int:
+        return sum(server.standing.n_chunks for server in self._servers)
+
+    def _split(self, item: Item, parts: list[Item]) -> None:
+        """Put what has to be asked for one by one in front of what waits."""
+        if parts:
+            item.indices = []
+            self._waiting.extendleft(reversed(parts))
+            for _ in parts:  # workers that had nothing to do are gone
+                self._workers.create_task(self._work())
+
+    def _note_failure(self, server: Server, fault: Fault) -> None:
+        if len(self._servers) > 1 and (server.standing.out or server.standing.aside):
+            self._note(f"{fault.sentence}; the other servers go on")
+
+    async def _free_server(self, avoid: int | None) -> int:
+        standings = [server.standing for server in self._servers]
+        while True:
+            choice = choose(standings, time.monotonic(), avoid)
+            if choice.number is not None:
+                return choice.number
+            await asyncio.sleep(min(choice.wait, 0.25))
+            if self._is_over and self._fault is not None:
+                raise self._fault
+
+    def _deliver(self, server: Server, item: Item, index: int, trajectory: Trajectory) -> None:
+        several = len(self._servers) > 1
+        whole = replace(trajectory, index=index, server=server.url if several else None)
+        item.indices.remove(index)
+        self._taken.add(item.number)
+        self._n_tokens += whole.n_tokens
+        record = whole.interventions
+        self._n_reflections += record.n_reflections if record is not None else 0
+        item.n_tokens = max(item.n_tokens - whole.n_tokens, 0) if item.indices else 0
+        item.n_reflections = 0
+        self._results.put(Sampled(item.number, whole))

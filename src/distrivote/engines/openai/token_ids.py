@@ -1,0 +1,51 @@
+"""Tokens that a completions endpoint names by their ids, and how they get their texts back.
+
+Completions give the most probable tokens as an object with their texts as keys, in which tokens of the same
+text (parts of characters, above all) hide each other. So vLLM is asked for ids ("token_id:123"), which are
+all different. The text of a token that comes alone is the text of its chunk; those of several are asked for
+by /detokenize, once each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from distrivote.engines.openai.client import Server
+from distrivote.engines.openai.faults import Fault, Scope
+
+_PREFIX = "token_id:"
+
+
+def ids_of(choice: dict[str, Any]) -> list[int]:
+    """Return the ids of a choice's tokens, none where they have texts."""
+    logprobs = choice.get("logprobs")
+    tokens = (logprobs.get("tokens") if isinstance(logprobs, dict) else None) or []
+    if not all(isinstance(token, str) and token.startswith(_PREFIX) for token in tokens):
+        return []
+    return [int(token.removeprefix(_PREFIX)) for token in tokens]
+
+
+def with_texts(choice: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+    """Return a choice with texts for its tokens."""
+    return choice | {"logprobs": choice["logprobs"] | {"tokens": texts}}
+
+
+async def named(server: Server, choice: dict[str, Any]) -> dict[str, Any]:
+    """Return a choice with the texts of its tokens, whatever it had before."""
+    ids = ids_of(choice)
+    if not ids:
+        return choice
+    if len(ids) == 1:
+        return with_texts(choice, [choice.get("text") or ""])
+    unknown = {i for i in ids if i not in server.token_texts}
+    await asyncio.gather(*(_learn(server, i) for i in unknown))
+    return with_texts(choice, [server.token_texts[i] for i in ids])
+
+
+async def _learn(server: Server, token: int) -> None:
+    answer = await server.post_beside("detokenize", {"model": server.model, "tokens": [token]})
+    text = answer.get("prompt") if isinstance(answer, dict) else None
+    if not isinstance(text, str):
+        raise Fault(f"{server.url} has no texts for its tokens: use the chat endpoint", Scope.SERVER)
+    server.token_texts[token] = text

@@ -1,0 +1,1 @@
+"""Shared by engines that own the sampling: from logits to tokens, and a trajectory under way."""

@@ -1,0 +1,280 @@
+"""Hugging Face models in this process, through transformers' batched `generate`.
+
+A batch of trajectories, of one prompt or of several, is decoded together; each of them is a `Drive`, which
+sees the model's own logits and says which token to take. A trajectory that has ended is handed out at once,
+its row idles until the batch is over, and the next batch begins. Every trajectory draws from its own random
+stream, made from (seed, index): it is the same whatever batch it ran in, as far as the logits are. Their
+last bits depend on the batch.
+
+`generate` can't go back. A trajectory that takes back tokens which the model has read leaves its batch, and
+what it keeps is read anew in a later one.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from distrivote.answers.extract import auto
+from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
+from distrivote.engines.tokens.drive import Drive
+from distrivote.engines.tokens.long_prompts import not_sampled, too_long
+from distrivote.engines.tokens.one_at_a_time import OneAtATime
+from distrivote.engines.tokens.sampling import Logits, TokenSampler
+from distrivote.engines.transformers.model import TransformersModel
+from distrivote.errors import InputError
+from distrivote.problem import Message
+from distrivote.steering import Controller
+from distrivote.trajectory import Trajectory
+
+_Event: TypeAlias = Progress | Sampled | BaseException | None
+"""What the decoding thread says; None: it is done."""
+
+
+class TransformersEngine:
+    """Samples from a Hugging Face model in this process."""
+
+    name = "transformers"
+    concurrent = False
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        batch_size: int = 8,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Load a model: a folder, or ORG/NAME on the Hugging Face hub.
+
+        Args:
+            model: Which.
+            device: cpu, cuda, cuda:1, mps, ...; a GPU where there is one, if not given.
+            dtype: float32, bfloat16 or float16; as the weights are stored, if not given.
+            batch_size: How many trajectories are decoded together.
+            say: Called with a sentence before anything that takes long.
+        """
+        if batch_size < 1:
+            raise InputError(f"batch_size is {batch_size}: give 1 or more")
+        say(f"loading {model} with transformers")
+        self._transformer = TransformersModel(model, device, dtype)
+        self.model = self._transformer.name
+        self._batch_size = batch_size
+        self._calls = OneAtATime()
+
+    def close(self) -> None:
+        """Free the model's memory. Sampling must be over: its iterator at its end, or closed."""
+        if self._calls.close():
+            self._transformer.close()
+
+    def sample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None = None,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Callable[[Progress], None] | None = None,
+        answered: Callable[[str], bool] = lambda text: auto(text) is not None,
+    ) -> Generator[Trajectory]:
+        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
+        jobs = [Job(messages, params, range(n) if indices is None else indices)]
+        with closing(self._sample(jobs, controller, watch, answered)) as samples:
+            for sampled in samples:
+                yield sampled.trajectory
+
+    def sample_all(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None = None,
+        *,
+        watch: Callable[[Progress], None] | None = None,
+    ) -> Generator[Sampled]:
+        """Yield the trajectories of all jobs as they finish, in any order."""
+        return self._sample(jobs, controller, watch, lambda text: auto(text) is not None)
+
+    def _sample(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None,
+        watch: Callable[[Progress], None] | None,
+        answered: Callable[[str], bool],
+    ) -> Generator[Sampled]:
+        self._calls.begin()
+        try:
+            prompts = [self._transformer.chat_prompt(job.messages, job.params.thinking) for job in jobs]
+            refusals = [self._refusal(job, prompt) for job, prompt in zip(jobs, prompts, strict=True)]
+            wanted = [
+                (number, job, prompt)
+                for number, (job, prompt) in enumerate(zip(jobs, prompts, strict=True))
+                if refusals[number] is None
+            ]
+            rows = self._rows(wanted, controller, answered)
+            decoding = _Decoding(self._transformer, self._batch_size, rows)
+            with closing(decoding.events()) as events:
+                for event in events:
+                    if isinstance(event, Sampled):
+                        yield event
+                    elif watch is not None:
+                        watch(event)
+            if refused := [refusal for refusal in refusals if refusal is not None]:
+                raise not_sampled(refused, len(jobs))
+        finally:
+            self._calls.end()
+
+    def _rows(
+        self,
+        wanted: Sequence[tuple[int, Job, list[int]]],
+        controller: Controller | None,
+        answered: Callable[[str], bool],
+    ) -> Iterator[_Row]:
+        """Return the rows of all trajectories of numbered jobs and prompts, each made when its turn comes."""
+        samplers: dict[SamplingParams, TokenSampler] = {}
+
+        def row(number: int, index: int, params: SamplingParams, prompt: list[int]) -> _Row:
+            if params not in samplers:
+                samplers[params] = TokenSampler(self._transformer.n_vocab, params)
+            sampler = samplers[params]
+            if self._transformer.n_ctx is not None:
+                room = self._transformer.n_ctx - len(prompt)
+                params = replace(params, max_tokens=min(params.max_tokens, room))
+            drive = Drive(index, params, self._transformer, sampler, controller, answered)
+            return _Row(number, prompt, params.max_tokens, drive)
+
+        return (
+            row(number, index, job.params, prompt)
+            for number, job, prompt in wanted
+            for index in job.indices
+            if not job.over()
+        )
+
+    def _refusal(self, job: Job, prompt: list[int]) -> str | None:
+        """Return what is wrong with a prompt, None if it fits."""
+        limit = self._transformer.n_ctx
+        if limit is None or len(prompt) < limit:
+            return None
+        return too_long(job.messages, len(prompt), limit, self.model)
+
+
+class _Row:
+    """One trajectory, in a batch or waiting for one."""
+
+    __slots__ = ("drive", "ended", "job", "max_tokens", "prompt", "token")
+
+    def __init__(self, job: int, prompt: list[int], max_tokens: int, drive: Drive) -> None:
+        self.job = job
+        self.prompt = prompt
+        self.max_tokens = max_tokens
+        self.drive = drive
+        self.token = 0
+        self.ended = False
+        """Whether it has left its batch: it is finished, or some of its tokens are to be read anew."""
+
+    @property
+    def finished(self) -> bool:
+        return self.drive.finish_reason is not None
+
+    @property
+    def n_left(self) -> int:
+        return self.max_tokens - len(self.drive.tokens)
+
+    def advance(self, logits: Logits) -> None:
+        following = self.drive.advance(logits)
+        if following is None or following.take_back:
+            self.ended = True
+        else:
+            self.token = following.token
+
+
+class _Decoding:
+    """One call: its trajectories, and the thread that decodes them batch by batch."""
+
+    def __init__(self, model: TransformersModel, batch_size: int, rows: Iterator[_Row]) -> None:
+        self._model = model
+        self._batch_size = batch_size
+        self._rows = rows
+        self._again: deque[_Row] = deque()
+        """Those that left their batch and have to be read anew."""
+        self._open: list[_Row] = []
+        """Those that were begun and have not finished."""
+        self._batch: list[_Row] = []
+        self._cancelled = False
+        self._said: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        self._n_tokens = 0
+        self._n_reflections = 0
+
+    def events(self) -> Generator[Progress | Sampled]:
+        """Yield what happens, as it happens; closing the iterator ends the decoding."""
+        thread = threading.Thread(target=self._decode, name="distrivote-transformers", daemon=True)
+        thread.start()
+        try:
+            while (event := self._said.get()) is not None:
+                if isinstance(event, BaseException):
+                    raise event
+                yield event
+        finally:
+            self._cancelled = True
+            thread.join()
+
+    def _decode(self) -> None:
+        try:
+            while not self._cancelled and self._fill():
+                self._model.generate(
+                    [row.prompt + row.drive.tokens for row in self._batch],
+                    max(row.n_left for row in self._batch),
+                    self._choose,
+                    lambda: [row.ended or self._cancelled for row in self._batch],
+                )
+            self._said.put(None)
+        except BaseException as error:  # it belongs to the thread that asked
+            self._said.put(error)
+
+    def _fill(self) -> bool:
+        """Make the next batch; false if nothing is left."""
+        self._batch = []
+        while len(self._batch) < self._batch_size:
+            if self._again:
+                row = self._again.popleft()
+                row.ended = False
+            elif (begun := next(self._rows, None)) is not None:
+                row = begun
+                self._open.append(row)
+            else:
+                break
+            self._batch.append(row)
+        return bool(self._batch)
+
+    def _choose(self, logits: npt.NDArray[np.float32]) -> list[int]:
+        """Let every live row take its next token; hand out those that have finished."""
+        finished: list[_Row] = []
+        for row, its_logits in zip(self._batch, logits, strict=True):
+            if not row.ended:
+                row.advance(its_logits)
+                if row.finished:
+                    finished.append(row)
+                elif row.ended:
+                    self._again.append(row)
+        for row in finished:
+            self._open.remove(row)
+            self._n_tokens += len(row.drive.tokens)
+            self._n_reflections += row.drive.n_reflections
+        self._said.put(
+            Progress(
+                self._n_tokens + sum(len(row.drive.tokens) for row in self._open),
+                len(self._open),
+                self._n_reflections + sum(row.drive.n_reflections for row in self._open),
+            )
+        )
+        for row in finished:
+            self._said.put(Sampled(row.job, row.drive.trajectory(len(row.prompt))))
+        return [row.token for row in self._batch]

@@ -1,0 +1,57 @@
+"""How many tokens a trajectory of the paper's grid will have, before any was sampled.
+
+The paper has lengths of two models, at temperature 0. For others these are a guess, and where there is
+nothing to guess from a number is assumed. Every estimate says what it rests on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from distrivote.evaluation.paper.grid import ModelSettings
+from distrivote.evaluation.paper.published import published
+
+UNTHINKING_TOKENS = 4_096
+"""Assumed for the paper's benchmarks where a model does not think: the paper has no such lengths."""
+
+BYTES_PER_TRAJECTORY = 150.0
+"""Of a stored run, where its parts are merged: measures and numbers. Ours of short replies have 70 to 150."""
+
+BYTES_PER_TOKEN = 0.2
+"""Steps and their confidences."""
+
+BYTES_OF_TEXT = 1.8
+"""Per token. Ours of short, similar replies have 0.5 to 0.8; long ones that differ compress less."""
+
+BYTES_OF_TOP_K = 60.0
+"""Per token, where the log-probabilities of the 20 most probable ones are kept."""
+
+
+class Length(NamedTuple):
+    """Expected tokens per trajectory."""
+
+    n_tokens: float
+    source: str
+    """What it rests on, in words."""
+
+
+def expected_length(settings: ModelSettings, benchmark: str, ssc: bool, max_tokens: int) -> Length:
+    """Return the length to expect of a model on a benchmark, by our name of it."""
+    found = published()
+    if found.benchmark(benchmark) is not None:
+        method = "SelfStepConf" if ssc else "BasicInference"
+        key = ("response_length", settings.like or "", method, "temperature=0", benchmark, "tokens")
+        value = found.find(*key)
+        if value is not None:
+            whose = "published" if settings.like == settings.name else "assumed, as published"
+            return Length(min(value, max_tokens), f"{whose} for {settings.like} at temperature 0")
+        if settings.name is not None:
+            n_tokens = min(UNTHINKING_TOKENS, max_tokens)
+            return Length(n_tokens, f"{n_tokens:,} tokens assumed, since the paper has none of these")
+    return Length(max_tokens / 2, f"half of the {max_tokens:,} tokens at most, an assumption")
+
+
+def stored_bytes(n_trajectories: int, n_tokens: float, texts: bool, top_logprobs: bool) -> float:
+    """Return the size of a run on disk."""
+    per_token = BYTES_PER_TOKEN + BYTES_OF_TEXT * texts + BYTES_OF_TOP_K * top_logprobs
+    return n_trajectories * BYTES_PER_TRAJECTORY + n_tokens * per_token

@@ -1,0 +1,31 @@
+"""The public names of a package, loaded on first use (PEP 562).
+
+A package's `__init__` lists its names once for people and type checkers and once here, by module: importing
+the package loads none of them, so that `--help` answers before NumPy is in memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def face(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package.
+
+    Args:
+        package: Its `__name__`.
+        homes: By module, relative to the package, the names that it defines, with spaces between them.
+    """
+    home = {name: module for module, names in homes.items() for name in names.split()}
+
+    def load(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{home[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load

@@ -1,0 +1,138 @@
+"""DeepConf's online rule (Fu et al., 2025): a trajectory whose confidence sinks is not worth finishing.
+
+The first trajectories of a question run whole. The lowest mean confidence that each of them has in any
+group of neighbouring tokens gives a threshold; later trajectories end where the mean of a full group falls
+below it. Who votes, and with what weight, is not known here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from distrivote.errors import InputError, UnknownNameError
+from distrivote.steering.controller import ControllerStream, End, Injection
+from distrivote.trajectory import Interventions
+
+ONLINE = {"low": 10.0, "high": 90.0}
+"""The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeepConfOnline:
+    """End trajectories whose group confidence falls below that of the better ones of a warm-up.
+
+    Without a threshold, as in the warm-up, none ends.
+
+    >>> DeepConfOnline(eta=50).after([7.0, 9.0, 8.0]).threshold
+    8.0
+    """
+
+    eta: float = 10.0
+    """The percentage of the warm-up that would have been kept: 10 is DeepConf-low, 90 DeepConf-high."""
+
+    window: int = 2048
+    """How many tokens are a group."""
+
+    n_warmup: int = 16
+    """How many trajectories run whole."""
+
+    threshold: float | None = None
+
+    uses_entropy: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.eta <= 100:
+            raise InputError(f"eta is {self.eta}: give a percentage, such as 10 (low) or 90 (high)")
+        if self.window < 1 or self.n_warmup < 1:
+            raise InputError(
+                f"a window of {self.window} tokens and a warm-up of {self.n_warmup} trajectories: give 1 or"
+                " more of each"
+            )
+
+    @classmethod
+    def low(cls) -> Self:
+        """Return the setting that ends most: as sure as the best tenth of the warm-up."""
+        return cls(eta=ONLINE["low"])
+
+    @classmethod
+    def high(cls) -> Self:
+        """Return the setting that ends few: less sure than nine tenths of the warm-up."""
+        return cls(eta=ONLINE["high"])
+
+    @property
+    def measure(self) -> str:
+        """The measure of trajectories that the threshold is made of."""
+        return f"lowest-group:{self.window}"
+
+    def after(self, lowest: Iterable[float]) -> Self:
+        """Return the rule behind a warm-up with these lowest group confidences, NaN where unknown."""
+        known = [value for value in lowest if not math.isnan(value)]
+        if not known:
+            return self
+        return replace(self, threshold=float(np.percentile(known, 100 - self.eta)))
+
+    def start(self) -> ControllerStream:
+        return _Stream(self.window, self.threshold)
+
+
+def online_rule(name: str | None) -> DeepConfOnline | None:
+    """Return DeepConf's online rule by name: low or high, with the tokens of a window behind a colon.
+
+    >>> online_rule("high:64")
+    DeepConfOnline(eta=90.0, window=64, n_warmup=16, threshold=None)
+    """
+    if name is None:
+        return None
+    kind, colon, window = name.strip().partition(":")
+    if kind not in ONLINE:
+        raise UnknownNameError("rule that ends trajectories", name, tuple(ONLINE))
+    if not colon:
+        return DeepConfOnline(ONLINE[kind])
+    if not (window.isascii() and window.isdecimal() and len(window) <= 9):
+        raise InputError(f"the rule {name!r} has a window that is no number of tokens: write {kind}:2048")
+    return DeepConfOnline(ONLINE[kind], int(window))
+
+
+class _Stream:
+    __slots__ = ("_group", "_threshold", "_total", "_window")
+
+    def __init__(self, window: int, threshold: float | None) -> None:
+        self._window = window
+        self._threshold = threshold
+        self._group: deque[float] = deque()
+        self._total = 0.0
+
+    def push(
+        self,
+        text: str,  # noqa: ARG002
+        confidence: float,
+        entropy: float = math.nan,  # noqa: ARG002
+    ) -> Injection | End | None:
+        if self._threshold is None or math.isnan(confidence):
+            return None
+        self._group.append(confidence)
+        self._total += confidence
+        if len(self._group) < self._window:
+            return None
+        if len(self._group) > self._window:
+            self._total -= self._group.popleft()
+        # The threshold is a mean of this kind, of another order of summing: rounding alone ends nothing.
+        return End() if self._total / self._window < self._threshold * (1 - 1e-9) else None
+
+    def push_injected(self, text: str, confidence: float = math.nan) -> None:
+        """Nothing is injected by this rule."""
+
+    def at_end(self, answered: Callable[[], bool]) -> Injection | None:  # noqa: ARG002
+        return None
+
+    def allows_end(self, answered: Callable[[], bool]) -> bool:  # noqa: ARG002
+        return True
+
+    def record(self) -> Interventions:
+        return Interventions()

@@ -1,0 +1,166 @@
+"""SelfStepConf: inject a reflection behind a step whose confidence dropped.
+
+A step is what the splitter says, its confidence the mean over its tokens that have one. Injected tokens
+are tokens of their step like any other, but a boundary that one of them completes is passed over. So the
+steps are those of the whole text, less the boundaries in injected tokens. What counts as a drop is not
+known here: see `threshold`. What the authors' released code does instead is in `released`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from distrivote.errors import InputError
+from distrivote.splitting import DelimiterSplitter, Splitter
+from distrivote.steering.controller import ControllerStream, Injection, InsertionLog
+from distrivote.steering.released import ReleasedStream
+from distrivote.steering.threshold import Threshold, check_alpha_and_delta
+from distrivote.trajectory import Interventions
+
+
+@dataclass(frozen=True, slots=True)
+class SelfStepConf:
+    """Reflect where a step's confidence drops against a moving threshold.
+
+    >>> stream = SelfStepConf().start()
+    >>> stream.push("Sure.\\n\\n", 10.0)
+    >>> stream.push("Hm.\\n\\n", 7.5)
+    Injection(text='wait', take_back=0)
+    """
+
+    alpha: float = 0.8
+    """How much of the threshold stays when a step is mixed into it."""
+
+    delta: float = 0.8
+    """A drop is a step below this share of the threshold; 0 never reflects."""
+
+    reflection: str = "wait"
+
+    split: Splitter = field(default_factory=DelimiterSplitter)
+
+    guard: bool = False
+    """Whether the end of the text is turned down, at most once, if there is no answer or the unfinished
+    step dropped. The step goes on with the reflection."""
+
+    released: bool = False
+    """Whether to do as the authors' released code does: it goes by the most likely token of each position,
+    samples the exchanged position at the run's temperature, and can't turn an end down (see `released`). Only
+    engines that own sampling can do so."""
+
+    def __post_init__(self) -> None:
+        check_alpha_and_delta(self.alpha, self.delta)
+        if not self.reflection.strip():
+            raise InputError(
+                f'the reflection text is {self.reflection!r}: give at least one word, such as "wait"'
+            )
+        if not hasattr(self.split, "start"):
+            raise InputError(f"the splitter is {self.split!r}: give one, as splitting.splitter makes them")
+        if self.released and self.guard:
+            raise InputError(
+                "guard and released are both on, and the authors' released code can't turn an end of the text"
+                " down: give one of them"
+            )
+
+    @classmethod
+    def as_published(cls) -> SelfStepConf:
+        """Return what the authors' released code does, for comparisons with the paper's numbers.
+
+        >>> SelfStepConf.as_published().released
+        True
+        """
+        return cls(split=DelimiterSplitter(exact_token=True), released=True)
+
+    @property
+    def uses_entropy(self) -> bool:
+        return self.split.uses_entropy
+
+    def start(self) -> ControllerStream:
+        if self.released:
+            return ReleasedStream(self.alpha, self.delta, self.reflection, self.split)
+        return _Stream(self)
+
+
+class _Stream:
+    __slots__ = (
+        "_blank",
+        "_confidences",
+        "_ends",
+        "_ends_step",
+        "_guard",
+        "_injection",
+        "_log",
+        "_n_known",
+        "_n_tokens",
+        "_threshold",
+        "_total",
+    )
+
+    def __init__(self, controller: SelfStepConf) -> None:
+        self._ends_step = controller.split.start().push
+        self._threshold = Threshold(controller.alpha, controller.delta)
+        self._injection = Injection(controller.reflection)
+        self._guard = controller.guard
+        self._log = InsertionLog()
+        self._ends: list[int] = []
+        self._confidences: list[float] = []
+        self._n_tokens = 0
+        # Of the step under way: known confidences, summed and counted, and whether it has no text yet.
+        self._total = 0.0
+        self._n_known = 0
+        self._blank = True
+
+    def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | None:
+        self._n_tokens += 1
+        if confidence == confidence:  # not NaN, without the cost of a call
+            self._total += confidence
+            self._n_known += 1
+        if self._blank and text and not text.isspace():
+            self._blank = False
+        if not self._ends_step(text, entropy):
+            return None
+        of_step = self._mean()
+        self._ends.append(self._n_tokens)
+        self._confidences.append(of_step)
+        self._total, self._n_known, self._blank = 0.0, 0, True
+        return self._inject() if self._threshold.take(of_step) else None
+
+    def push_injected(self, text: str, confidence: float = math.nan) -> None:
+        self._log.add(self._n_tokens)
+        self._n_tokens += 1
+        if not math.isnan(confidence):
+            self._total += confidence
+            self._n_known += 1
+        if text and not text.isspace():
+            self._blank = False
+        self._ends_step(text)
+
+    def at_end(self, answered: Callable[[], bool]) -> Injection | None:
+        if self.allows_end(answered):
+            return None
+        self._guard = False
+        return self._inject()
+
+    def allows_end(self, answered: Callable[[], bool]) -> bool:
+        if not self._guard:
+            return True
+        dropped = not self._blank and self._threshold.drops(self._mean())
+        return not dropped and answered()
+
+    def record(self) -> Interventions:
+        ends, confidences = list(self._ends), list(self._confidences)
+        unfinished = self._n_tokens > 0 and (not self._blank or not ends)
+        if unfinished:
+            ends.append(self._n_tokens)
+            confidences.append(self._mean())
+        elif ends:
+            ends[-1] = self._n_tokens
+        return Interventions(self._log.insertions(), tuple(ends), tuple(confidences), unfinished)
+
+    def _mean(self) -> float:
+        return float(self._total / self._n_known) if self._n_known else math.nan
+
+    def _inject(self) -> Injection:
+        self._log.announce()
+        return self._injection

@@ -1,0 +1,166 @@
+"""Writing results: to a file that appears whole or not at all, in the format of its suffix."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+
+from distrivote.errors import InputError
+from distrivote.store.results.tables import json_lines, tab_header, tab_lines
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give a folder to fill, which becomes `target` at the end; nothing is left of it if that fails."""
+    if target.exists():
+        raise InputError(f"{target} is there already: name a new folder")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        beside.rename(target)
+    except OSError as error:
+        raise InputError(
+            f"can't write to {target} ({error.strerror or error}): check the folder and its space"
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+class Writer(Protocol):
+    """Takes tables of one schema, one after the other."""
+
+    def write(self, table: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+class JsonLinesWriter:
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+
+    def write(self, table: pa.Table) -> None:
+        self.file.write(json_lines(table))
+
+    def close(self) -> None:
+        pass
+
+
+class TabWriter:
+    """Tab-separated lines under a header."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.started = False
+
+    def write(self, table: pa.Table) -> None:
+        if not self.started:
+            self.file.write(tab_header(table.column_names))
+        self.started = True
+        self.file.write(tab_lines(table))
+
+    def close(self) -> None:
+        pass
+
+
+class ArrowWriter:
+    """CSV and Parquet, by Arrow's own writers."""
+
+    def __init__(self, file: BinaryIO, kind: str) -> None:
+        self.file, self.kind = file, kind
+        self.writer: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        if self.writer is None:
+            self.writer = self._opened(table.schema)
+        self.writer.write_table(table)
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        if self.kind == "parquet":
+            import pyarrow.parquet as pq
+
+            return pq.ParquetWriter(self.file, schema)
+        from pyarrow import csv
+
+        options = csv.WriteOptions(quoting_style="needed")
+        return csv.CSVWriter(self.file, schema, write_options=options)
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+
+
+_KINDS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
+_KINDS |= {".parquet": "parquet", ".pq": "parquet"}
+
+
+def check_output(path: str, source: str) -> None:
+    """Raise InputError if the output has no known suffix, no folder, or is the input itself."""
+    if Path(path).suffix.lower() not in _KINDS:
+        raise InputError(f"can't tell the format of {path}: end its name in .jsonl, .csv, .tsv or .parquet")
+    check_place(path, source)
+
+
+def check_place(path: str, source: str) -> None:
+    """Raise InputError if a file can't be written there, or is the input itself."""
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{path} is a directory: name a file for the results")
+    if not target.resolve().parent.is_dir():
+        raise InputError(f"{path} can't be written: make the folder {target.parent} first")
+    if target.exists() and os.path.exists(source) and os.path.samefile(target, source):
+        raise InputError(f"{path} is the file that is read: write the results to another file")
+
+
+@contextmanager
+def writing(path: str) -> Iterator[Writer]:
+    """Write tables in the format of the path's suffix, whole or not at all."""
+    kind = _KINDS[Path(path).suffix.lower()]
+    with whole_file(path) as file, closing(_writer(file, kind)) as writer:
+        yield writer
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[BinaryIO]:
+    """Write beside the target, and put it in place at the end; on an error nothing is left."""
+    target = Path(path).resolve()
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise _cant_write(path, error) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(beside, _permissions(target))
+        os.replace(beside, target)
+    except OSError as error:
+        raise _cant_write(path, error) from error
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
+
+
+def _writer(file: BinaryIO, kind: str) -> Writer:
+    if kind == "jsonl":
+        return JsonLinesWriter(file)
+    return TabWriter(file) if kind == "tsv" else ArrowWriter(file, kind)
+
+
+def _cant_write(path: str, error: OSError) -> InputError:
+    return InputError(f"can't write {path} ({error.strerror or error}): check the folder and its space")
+
+
+def _permissions(target: Path) -> int:
+    """Return what a plain new file would get, or what the file that is replaced has."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,128 @@
+"""Which answers of a question are the same, and which are right, for rows that do not say it yet.
+
+A class can be told only when all answers of a question are there, so parts are written without. They are
+filled in on reading, or for good when a run is compacted; then the manifest says by what, and another
+version grades them again. What the file of an import says of being right stays as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from distrivote.answers.equality import NAMED, RULES_VERSION, Equality, equality
+from distrivote.answers.equivalence import grade
+from distrivote.answers.mathverify import shared_verifier
+from distrivote.answers.remarks import Remarks
+from distrivote.problem import DEFAULT_SAME
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.parts import question_starts
+
+NEEDED = ("question_id", "answer", "answer_class", "correct", "ground_truth")
+
+
+class Grading(NamedTuple):
+    """By what the answers of a run are compared, and what of its stored classes can be used."""
+
+    same: Equality
+    again: bool
+    """Whether stored classes were made by something else and are made anew."""
+
+    told: bool
+    """Whether what rows say of being right was told by a file, and stays."""
+
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, manifest: Manifest, same: str | Equality | None = None) -> Grading:
+        """Return the grading of a run as asked, or by what the run says."""
+        told = manifest.grader is not None and manifest.grader["told"]
+        name = manifest.compared_by
+        if same is None and name not in NAMED:
+            note = (
+                f"answers were compared by {name!r}, which is not known here: new ones are by {DEFAULT_SAME}"
+            )
+            return cls(equality(), False, told, (note,))
+        rule = equality(name if same is None else same)
+        return cls(rule, not _is_current(manifest, rule), told)
+
+    def recorded_in(self, manifest: Manifest, told: bool, remarks: Remarks) -> Manifest:
+        """Return the manifest of a run whose classes are stored; `told` as `Classified` has it."""
+        if self.notes:
+            return manifest
+        record = {
+            "same": self.same.name,
+            "version": self.same.version,
+            "told": self.told or told,
+            "n_unsure": remarks.n_unsure,
+            "n_unsure_grades": remarks.n_unsure_grades,
+        }
+        return dataclasses.replace(manifest, same=self.same.name, grader=record)
+
+
+def recorded(manifest: Manifest) -> Remarks:
+    """Return the doubts that were there when the stored classes were made."""
+    grader = manifest.grader or {}
+    return Remarks(grader.get("n_unsure", 0), grader.get("n_unsure_grades", 0))
+
+
+def _is_current(manifest: Manifest, rule: Equality) -> bool:
+    grader = manifest.grader
+    if grader is None or grader["same"] != rule.name or not rule.is_named:
+        return False
+    if rule.is_math and not shared_verifier().is_installed:
+        # Stored by a machine that had it: better than what this one could say.
+        return str(grader["version"]).startswith(f"{RULES_VERSION}, math-verify ")
+    return bool(grader["version"] == rule.version)
+
+
+class Classified(NamedTuple):
+    """A table with classes, and what there is to say of those that were made for it."""
+
+    table: pa.Table
+    remarks: dict[str, Remarks]
+    """By question, of those that were classified here."""
+
+    told: bool = False
+    """Whether a row without a class said whether it is right, which only a file can have told."""
+
+
+def classified(table: pa.Table, grading: Grading) -> Classified:
+    """Return the table with `answer_class` and `correct` filled in; rows of a question are neighbours.
+
+    A question of which any row has no class is classified anew as a whole, and with `again` every one.
+    """
+    todo = pc.is_null(table["answer_class"])
+    unsaid = pc.and_(pc.is_null(table["correct"]), pc.is_valid(table["ground_truth"]))
+    rows = pc.or_(todo, unsaid).to_numpy()
+    again = grading.again
+    if not len(table) or not (again or rows.any()):
+        return Classified(table, {})
+    answered = pc.and_(todo, pc.is_valid(table["answer"]))
+    told = bool(pc.any(pc.and_(answered, pc.is_valid(table["correct"]))).as_py())
+    starts = question_starts(table)
+    answers, truths = table["answer"].to_pylist(), table["ground_truth"].to_pylist()
+    classes, correct = table["answer_class"].to_pylist(), table["correct"].to_pylist()
+    names, remarks = table["question_id"], {}
+    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
+        if not (again or rows[start:end].any()):
+            continue
+        truth = next((truth for truth in truths[start:end] if truth is not None), None)
+        found = grade(answers[start:end], truth, grading.same)
+        remarks[names[start].as_py()] = found.remarks
+        for row, number in zip(range(start, end), found.classes.ids, strict=True):
+            was = classes[row]
+            ours = again and not grading.told and was is not None and was >= 0
+            if truth is not None and (ours or correct[row] is None):
+                correct[row] = number in found.right
+            classes[row] = number
+    table = _replaced(table, "answer_class", pa.array(classes, pa.int32()))
+    return Classified(_replaced(table, "correct", pa.array(correct, pa.bool_())), remarks, told)
+
+
+def _replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    index = table.schema.get_field_index(name)
+    return table.set_column(index, table.schema.field(name), values)

@@ -1,0 +1,122 @@
+"""Merging the parts of a run into few, with the classes of all answers filled in.
+
+A merged part is in place before its sources go, and names them, so that being killed in between neither
+loses nor doubles anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from distrivote.answers.equality import Equality
+from distrivote.answers.remarks import Remarks
+from distrivote.errors import InputError
+from distrivote.store.runs.classes import NEEDED, Grading, classified, recorded
+from distrivote.store.runs.listing import aside_notes, mended
+from distrivote.store.runs.parts import FOLDER, Part, first_of_each, read_part, write_part
+from distrivote.store.runs.run import KEYS, manifest_of
+from distrivote.store.runs.schema import SCHEMA
+
+MAX_PART = 64 << 20
+"""In bytes."""
+
+MAX_RAW = 512 << 20
+"""In bytes before compression, so that a merge fits into memory."""
+
+
+class Compaction(NamedTuple):
+    """What compacting a run did."""
+
+    n_parts_before: int
+    n_parts: int
+    n_rows: int
+    n_doubled: int
+    """How many rows were dropped because an earlier one was for the same sample."""
+
+    notes: tuple[str, ...]
+
+
+def compact(path: str | Path, *, same: str | Equality | None = None, max_bytes: int = MAX_PART) -> Compaction:
+    """Merge the parts of a run into few of some `max_bytes` each, and fill in classes and correctness.
+
+    `same` says when two answers are one, from now on; what the run says if it is None. Classes that were
+    made by something else, or by another version of it, are made anew.
+    """
+    path = Path(path)
+    while True:
+        try:
+            return _compacted(path, same, max_bytes)
+        except FileNotFoundError:
+            # A writer merged parts of its own meanwhile: look again.
+            continue
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"a part of {path} can't be read ({error}): try again") from error
+
+
+def _compacted(path: Path, same: str | Equality | None, max_bytes: int) -> Compaction:
+    manifest, folder = manifest_of(path), path / FOLDER
+    grading = Grading.of(manifest, same)
+    listing, writer = mended(folder), secrets.token_hex(6)
+    slim = _slim(listing.parts)
+    order = first_of_each(slim)
+    kept = slim.take(pa.array(order))
+    filled, by_question, told = classified(kept, grading)
+    if by_question and not grading.again and recorded(manifest) != Remarks():
+        # Doubts are known of all questions together, and some of these were graded anew.
+        grading = grading._replace(again=True)
+        filled, by_question, told = classified(kept, grading)
+    remarks = sum(by_question.values(), Remarks() if grading.again else recorded(manifest))
+    graded = grading.recorded_in(manifest, told, remarks)
+    unchanged = filled.equals(kept)
+    if not unchanged and manifest.grader is not None:
+        # Killed on the way, a run has classes of both kinds: then none is believed.
+        dataclasses.replace(graded, grader=None).save(path)
+    starts = np.concatenate(([0], np.cumsum([part.n_rows for part in listing.parts], dtype=np.int64)))
+    groups = list(_groups(listing.parts, max_bytes))
+    for first, last in groups:
+        group = listing.parts[first:last]
+        mine = np.flatnonzero((order >= starts[first]) & (order < starts[last]))
+        if len(group) == 1 and len(mine) == group[0].n_rows and unchanged:
+            continue
+        table = pa.concat_tables([read_part(part, SCHEMA.names) for part in group]).combine_chunks()
+        table = table.take(pa.array(order[mine] - starts[first]))
+        for name in ("answer_class", "correct"):
+            index = table.schema.get_field_index(name)
+            table = table.set_column(index, SCHEMA.field(name), filled[name].take(pa.array(mine)))
+        write_part(folder, writer, first, table.cast(SCHEMA), group)
+        for part in group:
+            part.path.unlink(missing_ok=True)
+    if graded != manifest:
+        graded.save(path)
+    n_doubled = len(slim) - len(order)
+    notes = (*aside_notes(listing), *grading.notes, *remarks.notes)
+    return Compaction(len(listing.parts), len(groups), len(order), n_doubled, notes)
+
+
+def _slim(parts: Sequence[Part]) -> pa.Table:
+    columns = [*dict.fromkeys((*KEYS, *NEEDED))]
+    none = pa.table([pa.array([], SCHEMA.field(name).type) for name in columns], columns)
+    return pa.concat_tables([none, *(read_part(part, columns) for part in parts)])
+
+
+def _groups(parts: Sequence[Part], max_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the end of each run of neighbours that together are not too large."""
+    first, n_bytes, n_raw = 0, 0, 0
+    for index, part in enumerate(parts):
+        too_large = n_bytes + part.n_bytes > max_bytes or n_raw + part.n_raw_bytes > MAX_RAW
+        if index > first and too_large:
+            yield first, index
+            first, n_bytes, n_raw = index, 0, 0
+        n_bytes += part.n_bytes
+        n_raw += part.n_raw_bytes
+    if parts:
+        yield first, len(parts)

@@ -1,0 +1,32 @@
+"""A run -> a copy of it to give away: whatever a vote or an evaluation needs, in one part, and no texts.
+
+Questions, replies and the addresses of servers stay behind, as do values per token; answers, measures and
+steps come along.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import pyarrow as pa
+
+from distrivote.store.results.files import new_folder
+from distrivote.store.runs.parts import FOLDER, write_part
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import SCHEMA
+
+LEFT_OUT = ("server", "question", "text", "token_ends", "token_confidences", "token_logprobs", "top_logprobs")
+
+
+def export_run(run: Run, folder: str | Path) -> int:
+    """Write a run without its texts into a new folder and return how many trajectories it has."""
+    table = run.table([name for name in SCHEMA.names if name not in LEFT_OUT])
+    columns = [
+        pa.nulls(len(table), field.type) if field.name in LEFT_OUT else table[field.name] for field in SCHEMA
+    ]
+    with new_folder(Path(folder)) as beside:
+        (beside / FOLDER).mkdir()
+        run.graded_manifest.save(beside)
+        write_part(beside / FOLDER, secrets.token_hex(6), 0, pa.table(columns, schema=SCHEMA))
+    return len(table)

