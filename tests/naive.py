@@ -422,12 +422,29 @@ def evidence(answers: Sequence[Answer], confidences: Sequence[float]) -> dict[An
     return found
 
 
+def leads(answers: Sequence[Answer], confidences: Sequence[float]) -> dict[Answer, float]:
+    """Return, by answer, how far its trajectories lead the others, the mean over all pairs."""
+
+    def lead(one: float, other: float) -> float:
+        ratio = math.log(one) - math.log(other)
+        return math.copysign(min(max((abs(ratio) - 0.3) / 0.5, 0.0), 1.0), ratio)
+
+    found = {}
+    for answer in answers:
+        own = [c for c, other in zip(confidences, answers, strict=True) if other == answer]
+        rest = [c for c, other in zip(confidences, answers, strict=True) if other != answer]
+        pairs = [lead(one, other) for one in own for other in rest]
+        found[answer] = math.fsum(pairs) / len(pairs) if pairs else 0.0
+    return found
+
+
 def log_odds(
     answers: Sequence[Answer], confidences: Sequence[float], trust: Trust | None = None
 ) -> dict[Answer, float]:
     """Return the log-odds of each answer, up to a constant."""
     trust = trust or Trust()
     counts = {answer: list(answers).count(answer) for answer in answers}
+    led = leads(answers, confidences)
     odds = {}
     for answer, gap in evidence(answers, confidences).items():
         odds[answer] = 1.25 * math.log(counts[answer])
@@ -435,13 +452,16 @@ def log_odds(
         if not others:
             continue
         rest = sum(others)
-        ratio = even = 0.0
+        cases = [(trust.leads, led[answer], 0.8, 0.2, 0.07)]
         for d, row in zip(GAINS.tolist(), trust.weights, strict=True):
             for spread, weight in zip(SPREADS.tolist(), row, strict=True):
-                variance = spread**2 * (1 + sum(n * n for n in others) / rest**2)
-                variance += trust.noise * (1 / counts[answer] + 1 / rest)
-                ratio += weight * math.exp((d * gap - d * d / 2) / variance)
-                even += weight * math.exp(-d * d / 2 / variance)
+                cases.append(((1 - trust.leads) * weight, gap, d, spread, trust.noise))
+        ratio = even = 0.0
+        for weight, surer, d, spread, noise in cases:
+            variance = spread**2 * (1 + sum(n * n for n in others) / rest**2)
+            variance += noise * (1 / counts[answer] + 1 / rest)
+            ratio += weight * math.exp((d * surer - d * d / 2) / variance)
+            even += weight * math.exp(-d * d / 2 / variance)
         odds[answer] += math.log(ratio / even)
     return odds
 

@@ -21,7 +21,7 @@ from distrivote.voting.lessons import (
     learned,
     log_likelihoods,
 )
-from distrivote.voting.trust import GAINS, SPREADS, Trust
+from distrivote.voting.trust import GAINS, LEADS, SPREADS, TELLS, Trust
 from distrivote.voting.vote import trust_of
 from strategies import FEW
 
@@ -33,7 +33,7 @@ def evidence(*rows: tuple[list[int], list[float]], within: float = 1.0) -> Evide
     tables = [
         np.array([[*row[at], *[0] * (width - len(row[at]))] for row in rows], dtype=float) for at in (0, 1)
     ]
-    return Evidence(tables[0], tables[1], np.full(len(rows), within), tables[0])
+    return Evidence(tables[0], tables[1], np.full(len(rows), within), tables[0], np.zeros_like(tables[0]))
 
 
 def gaps_of(counts: list[int], means: list[float]) -> list[float]:
@@ -196,3 +196,15 @@ def test_a_strong_signal_keeps_the_gain_of_distrivoting():
     found = accuracies(draw(replace(HARD, separation=2.0), N, 32, np.random.default_rng(3)))
     assert found["dis-gmm"] > found["sc"] + 0.05
     assert found["auto"] - found["sc"] >= 0.9 * (found["dis-gmm"] - found["sc"])
+
+
+def test_leads_are_believed_less_where_less_is_left_of_the_order():
+    def run(gap: float) -> Trust:
+        return learned(evidence(*[([5, 1], [gap, -gap])] * 30, *[([3, 2], [gap, -gap])] * 30)).trust()
+
+    assert run(1.5).leads == LEADS
+    assert run(-1.5).leads == pytest.approx(0.0, abs=1e-6)
+    partly = learned(evidence(*[([3, 2], [0.2, -0.2])] * FEWEST)).trust()
+    left = 1 - np.sum(partly.weights[0])
+    assert 0 < left < TELLS
+    assert partly.leads == pytest.approx(LEADS * left / TELLS)

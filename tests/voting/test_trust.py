@@ -22,22 +22,25 @@ from distrivote.voting.votes import MajorityVote
 from strategies import LAW, MANY, Pool, plain_pools
 
 
-def one(counts, gaps) -> Evidence:
-    votes = np.array([counts], dtype=np.float64)
-    return Evidence(votes, np.array([gaps], dtype=np.float64), np.zeros(1), votes)
+def one(counts, gaps, leads=None) -> Evidence:
+    votes, told, led = (np.array([row], dtype=np.float64) for row in (counts, gaps, leads or [0] * len(gaps)))
+    return Evidence(votes, told, np.zeros(1), votes, led)
 
 
-def belief(table: dict[tuple[float, float], float]) -> Trust:
+def belief(table: dict[tuple[float, float], float], leads: float = 0.0) -> Trust:
     weights = np.zeros((len(GAINS), len(SPREADS)))
     for (d, spread), chance in table.items():
         weights[np.flatnonzero(d == GAINS)[0], np.flatnonzero(spread == SPREADS)[0]] = chance
-    return Trust(as_weights(weights))
+    return Trust(as_weights(weights), leads=leads)
 
 
 def test_shipped_belief_is_the_one_that_is_described():
-    assert Trust() == belief({(0.0, 0.5): 0.6, (2.0, 0.5): 0.4})
-    assert Trust().separation == pytest.approx(0.4 * 2)
-    assert Trust().n_questions == 0
+    chances = {(d, 0.5): math.exp(-(((d - 1.5) / 0.5) ** 2) / 2) for d in GAINS[1:].tolist()}
+    whole = sum(chances.values())
+    described = belief({(0.0, 0.5): 0.8, **{key: 0.2 * c / whole for key, c in chances.items()}})
+    assert np.array(Trust().weights) == pytest.approx(np.array(described.weights))
+    assert Trust().separation == pytest.approx(np.sum(Trust().weights, axis=1) @ GAINS, rel=0.01)
+    assert (Trust().n_questions, Trust().leads) == (0, 0.1)
 
 
 def test_log_odds_by_hand():
@@ -58,6 +61,15 @@ def test_the_others_are_witnesses_as_far_as_they_differ():
     assert trust.told(one([4, 3, 1], [0.7, -0.5, -0.1]))[0, 0] == pytest.approx(0.7 / variance)
 
 
+def test_leads_by_hand():
+    # 3 votes against 6, each far ahead of each, and nothing by order: 0.8 is expected where leads tell.
+    variance = 2 * 0.2**2 + 0.07 * (1 / 3 + 1 / 6)
+    even = 0.9 + 0.1 * math.exp(-0.32 / variance)
+    told = [math.log((0.9 + 0.1 * math.exp((0.8 * lead - 0.32) / variance)) / even) for lead in (1, -1)]
+    assert belief({(0.0, 0.5): 1.0}, 0.1).told(one([3, 6], [0, 0], [1, -1]))[0] == pytest.approx(told)
+    assert not belief({(0.0, 0.5): 1.0}).told(one([3, 6], [0, 0], [1, -1])).any()
+
+
 def test_without_evidence_the_votes_count_alone():
     odds = Trust().log_odds(one([3, 6, 0], [0, 0, 0]))[0]
     assert odds.tolist() == [VOTES * math.log(3), VOTES * math.log(6), -math.inf]
@@ -71,9 +83,9 @@ def test_huge_evidence_stays_finite():
 
 
 @LAW
-@given(plain_pools, st.floats(0.0, 1.0), st.sampled_from(SPREADS.tolist()))
-def test_log_odds_are_those_of_plain_loops(pool: Pool, share: float, spread: float):
-    trust = belief({(0.0, spread): 1 - share, (1.25, spread): share})
+@given(plain_pools, st.floats(0.0, 1.0), st.sampled_from(SPREADS.tolist()), st.floats(0.0, 1.0))
+def test_log_odds_are_those_of_plain_loops(pool: Pool, share: float, spread: float, leads: float):
+    trust = belief({(0.0, spread): 1 - share, (1.25, spread): share}, leads)
     answers, confidences = naive.answered(*pool)
     expected = naive.log_odds(answers, confidences, trust)
     labels = list(dict.fromkeys(answers))
@@ -122,7 +134,13 @@ CALIBRATIONS = (
     large_pools(),
     st.integers(0, 199),
     st.sampled_from([1 + 1e-12, 1.01, 1.3, 10.0, 1e6]),
-    st.sampled_from([Trust(), belief({(0.0, 0.15): 0.1, (0.5, 0.15): 0.4, (3.0, 1.0): 0.5})]),
+    st.sampled_from(
+        [
+            Trust(),
+            belief({(0.0, 0.15): 0.1, (0.5, 0.15): 0.4, (3.0, 1.0): 0.5}),
+            belief({(0.0, 0.5): 0.9, (1.0, 0.5): 0.1}, leads=0.6),
+        ]
+    ),
     st.sampled_from(CALIBRATIONS),
 )
 def test_a_surer_trajectory_never_makes_its_own_answer_worse(pool, which, factor, trust, calibration):
@@ -165,7 +183,7 @@ def test_an_outlier_does_not_make_its_own_answer_less_probable():
     answers, confidences = ["a"] * 6 + ["b"] * 3, [12.0] * 6 + [10.0, 10.1, 10.2]
     plain = distrivote.vote(answers, confidences, "sc").probability
     surer = distrivote.vote(answers, [25.0, *confidences[1:]], "sc").probability
-    assert plain > 0.8
+    assert plain > distrivote.vote(answers, [12.0] * 9, "sc").probability + 0.1
     assert surer >= plain - 1e-9
 
 
@@ -260,3 +278,23 @@ def test_name_stands_for_distrivoting_with_trust():
     assert parse_method("auto:intervals=5").name == "auto:intervals=5"
     assert pipeline.reads_confidence
     assert not pipeline.needs_confidence
+
+
+# Sizes
+
+
+def test_few_that_are_far_surer_are_believed_and_few_that_are_a_little_surer_are_not():
+    answers = ["a"] * 4 + ["b"] * 12
+    little, far = (
+        [x + i / 100 for i in range(4)] + [10.0 + i / 100 for i in range(12)] for x in (11.0, 25.0)
+    )
+    assert distrivote.vote(answers, little, "auto").answer == "b"
+    assert distrivote.vote(answers, far, "auto").answer == "a"
+
+
+def test_log_probabilities_have_sizes_and_other_negative_numbers_only_an_order():
+    answers = ["a"] * 4 + ["b"] * 12
+    logprobs = [-0.1 - i / 1000 for i in range(4)] + [-1.1 - i / 1000 for i in range(12)]
+    assert distrivote.vote(answers, logprobs, "auto").answer == "a"
+    # Moved to both sides of 0: in standard deviations of the pool, where a scale that moves proves nothing.
+    assert distrivote.vote(answers, [0.5 + value for value in logprobs], "auto").answer == "b"

@@ -95,14 +95,14 @@ def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> 
         name: Winners(*map(joined, zip(*(part.winners[name] for part in parts), strict=True)))
         for name in METHODS
     }
-    counts, gaps, voices = (
-        tables([getattr(part.evidence, name) for part in parts]) for name in ("counts", "gaps", "votes")
-    )
-    within = joined([part.evidence.within for part in parts])
+    known = {
+        name: (joined if name == "within" else tables)([getattr(part.evidence, name) for part in parts])
+        for name in Evidence._fields
+    }
     right, seen = (tables([getattr(part, name) for part in parts]) for name in ("right", "seen"))
     trusts, run_right = [], np.zeros_like(winners["sc"].right)
     for repeat in range(n_repeats):
-        evidence = Evidence(counts[:, repeat], gaps[:, repeat], within[:, repeat], voices[:, repeat])
+        evidence = Evidence(**{name: values[:, repeat] for name, values in known.items()})
         trust = learned(evidence).trust()
         trusts.append(trust)
         elected = _elected(trust.log_odds(evidence), evidence.votes, seen[:, repeat])

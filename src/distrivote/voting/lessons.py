@@ -16,7 +16,7 @@ log-likelihoods of the grid, added up over two kinds of question:
 
 The direction is what both together say, `contested` counting less; the strength is that of `contested`
 alone. What speaks for a negative d is set off against what speaks for a positive one, and the rest leaves
-the votes alone.
+the votes alone. Leads are believed as for one question, and less where less than that is left of d.
 """
 
 from __future__ import annotations
@@ -27,7 +27,18 @@ import numpy as np
 
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import FloatArray
-from distrivote.voting.trust import GAINS, NOISE, SPREADS, UNSEEN, VOTES, Trust, as_weights
+from distrivote.voting.trust import (
+    GAINS,
+    LEADS,
+    NOISE,
+    SPREADS,
+    TELLS,
+    UNSEEN,
+    VOTES,
+    Trust,
+    as_weights,
+    typical,
+)
 
 AGREED = 2 / 3
 """From this share of the votes on a question is agreed. 0.6 to 0.8 do alike."""
@@ -39,9 +50,9 @@ STRENGTHS = np.arange(-2.5, 2.51, 0.25)
 SCATTERS = np.array([0.1, 0.4, 0.8])
 _ALL_GAINS = np.concatenate([-GAINS[:0:-1], GAINS])
 
-_STRENGTH = 0.4
-"""A strength is e times less probable for every such step away from 0, before anything is known: few
-questions can't make a belief strong, and many can make it as strong as they say."""
+_WEAK, _STEP = 0.4, 0.4
+"""Before anything is known, in 4 of 10 cases a strength is e times less probable for every such step away
+from 0; else it is `typical`, in one direction or the other."""
 
 _SPREAD = 0.5, 0.3
 """The spread, give or take, before anything is known."""
@@ -68,7 +79,18 @@ def _scattered() -> FloatArray:
 
 
 _SCATTERED = _scattered()
-_FIRST = -np.abs(STRENGTHS[:, None, None]) / _STRENGTH - ((SPREADS - _SPREAD[0]) / _SPREAD[1]) ** 2 / 2
+
+
+def _first() -> FloatArray:
+    """Return (n_strengths, 1, n_spreads) how probable each is before anything is known, in logarithms."""
+    weak = np.exp(-np.abs(STRENGTHS) / _STEP)
+    strengths = _WEAK * weak / weak.sum() + (1.0 - _WEAK) * typical(np.abs(STRENGTHS))
+    spreads = ((SPREADS - _SPREAD[0]) / _SPREAD[1]) ** 2 / 2
+    first: FloatArray = np.log(strengths)[:, None, None] - spreads
+    return first
+
+
+_FIRST = _first()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +140,8 @@ class Lessons:
         doubt = _HOLD / (_HOLD + self.n_contested)
         weights[0] += doubt * weights[1:].sum(axis=0)
         weights[1:] *= 1.0 - doubt
-        return Trust(as_weights(weights), self.noise, self.separation, self.n_questions)
+        leads = LEADS * min(1.0, float(weights[1:].sum()) / TELLS)
+        return Trust(as_weights(weights), self.noise, self.separation, self.n_questions, leads)
 
     @property
     def separation(self) -> float:

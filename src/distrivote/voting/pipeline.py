@@ -57,8 +57,11 @@ RELEASED: dict[type[object], type[object]] = {
 class Electorate:
     """A batch of pools, and what has been found out about them so far."""
 
-    def __init__(self, pools: Pools, scaled: Pools | None = None) -> None:
+    def __init__(self, pools: Pools, scaled: Pools | None = None, sized: bool = True) -> None:
         self.pools = pools
+        self._sized = sized
+        """Whether sizes of confidences mean the same in every pool."""
+
         self.scaled = self if scaled is None else Electorate(scaled)
         """The same with positive confidences, where those that came are not."""
 
@@ -86,7 +89,7 @@ class Electorate:
     def evidence_at(self, rows: slice | IntArray) -> Evidence:
         """Return the evidence of some pools: the votes of all, and what those with a confidence say."""
         scaled = self.scaled
-        found = evidence_of(scaled.measured.pools.rows(rows))
+        found = evidence_of(scaled.measured.pools.rows(rows), self._sized)
         if scaled.measured is scaled:
             return found
         pools = self.pools.rows(rows)

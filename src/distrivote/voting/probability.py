@@ -36,8 +36,8 @@ MIN_QUESTIONS = 20
 class Calibration:
     """The parameters of the model, and what it was fitted on."""
 
-    intercept: float = -0.403
-    evidence: float = 1.050
+    intercept: float = -0.351
+    evidence: float = 1.030
     share: float = 0.0
     fewest: int = 8
     most: int = 256

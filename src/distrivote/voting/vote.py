@@ -75,7 +75,8 @@ def tally_on(
         ballot = replace(ballot, notes=(*ballot.notes, NOTES[scale]))
         values = on_scale(scale, ballot.classes, values, np.array([0, len(values)]))
         scaled = make_pools(ballot.classes[None], values[None], len(ballot.labels))
-    return tally_of(ballot, Electorate(pools, scaled), pipeline, calibration)
+    electorate = Electorate(pools, scaled, sized=scale is not Scale.STANDARD)
+    return tally_of(ballot, electorate, pipeline, calibration)
 
 
 def vote_batch(
@@ -172,7 +173,8 @@ def _elect(
     if scale is not Scale.POSITIVE:
         scaled = blocks_of(classes, on_scale(scale, classes, confidences, offsets), offsets)
     for block, on in zip(blocks_of(classes, confidences, offsets), scaled, strict=False):
-        electorate = Electorate(block.pools, None if on is None else on.pools)
+        sized = scale is not Scale.STANDARD
+        electorate = Electorate(block.pools, None if on is None else on.pools, sized)
         for name, pipeline in pipelines.items():
             _record(outcomes[name], block, electorate, pipeline, calibration)
     return outcomes
