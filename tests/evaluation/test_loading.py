@@ -23,8 +23,9 @@ def write_run(
     rows: list[Row],
     ssc: Controller | None = None,
     params: SamplingParams = SamplingParams(temperature=0.5),  # noqa: B008  # a frozen value
+    model: str = "tiny",
 ) -> str:
-    manifest = Manifest.of("replay", "tiny", "math", "sums", params, ssc, budget=8)
+    manifest = Manifest.of("replay", model, "math", "sums", params, ssc, budget=8)
     with RunWriter(path, manifest) as writer:
         for row in rows:
             writer.add(row)
@@ -60,6 +61,11 @@ def test_a_run_becomes_a_pool_set(tmp_path: Path) -> None:
     assert only.n_tokens is not None
     assert only.n_tokens.tolist() == [10, 20, 30, 40]
     assert loaded.notes == ("first: 1 of 2 questions has no known answer and is left out",)
+
+
+def test_a_run_that_does_not_say_its_model_has_a_name_for_it(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "first", [row("q1", 0, "7", "4", confidence=1.0)], model="")
+    assert [found.model for found in load_pool_sets([path]).pool_sets] == ["unknown model"]
 
 
 def test_steps_and_reflections_are_counted_only_if_asked_for(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def _run_set(name: str, manifest: Manifest, pools: tuple[Pool, ...]) -> PoolSet:
         (f"controller_{key}" if key in conditions else key): value
         for key, value in _settings(ssc or {}).items()
     } | conditions
-    model = manifest.model
+    model = manifest.model or "unknown model"
     steered = ssc is not None and ssc.get("kind") == "SelfStepConf"
     if ssc is not None and not steered:
         model = f"{model} ({ssc.get('kind')})"
