@@ -262,6 +262,20 @@ def test_without_math_verify_the_grades_of_a_machine_that_had_it_count(
     assert graded(tmp_path / "run") == (CLASSES, RIGHT)
 
 
+@needs_math_verify
+def test_compacting_without_math_verify_keeps_the_record_of_the_grader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula_run(tmp_path / "run")
+    compact(tmp_path / "run")
+    recorded = Manifest.load(tmp_path / "run").grader
+    hide_math_verify(monkeypatch)
+    compact(tmp_path / "run")
+    assert Manifest.load(tmp_path / "run").grader == recorded
+    assert recorded is not None
+    assert "not installed" not in recorded["version"]
+
+
 def test_without_math_verify_formulas_among_the_answers_are_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
