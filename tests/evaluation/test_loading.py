@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from distrivote.answers.equality import RULES_VERSION, equality
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.steering import BudgetForcing, Controller, SelfStepConf
+from distrivote.store.runs.compact import compact
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Row
 from distrivote.store.runs.writer import RunWriter
 from distrivote.store.tables.source import Columns
+
+GRADER = f"math {equality().version}"
 
 
 def write_run(
@@ -202,10 +207,24 @@ def test_a_set_knows_under_what_it_was_sampled(tmp_path: Path) -> None:
         "stop": repr("\n\n"),
         "k": 5,
         "stop_when": None,
-        "grader": None,
+        "grader": GRADER,
         "controller_max_tokens": 9,
     }
     assert found.pools[0].truth == "1"
+
+
+def test_the_grader_is_what_graded_whatever_it_doubted(tmp_path: Path) -> None:
+    answers = [row("q", 0, "1", "1"), row("q", 1, "2", "1")]
+    sure, unsure, new = (write_run(tmp_path / name, answers) for name in ("sure", "unsure", "new"))
+    for path in (sure, unsure):
+        compact(path)
+    manifest = Manifest.load(Path(unsure))
+    assert manifest.grader is not None
+    dataclasses.replace(manifest, grader={**manifest.grader, "n_unsure": 3}).save(Path(unsure))
+    sets = load_pool_sets([sure, unsure, new]).pool_sets
+    assert [found.settings["grader"] for found in sets] == [GRADER] * 3
+    by_text = load_pool_sets([sure, new], same="text").pool_sets
+    assert {found.settings["grader"] for found in by_text} == {f"text {RULES_VERSION}"}
 
 
 def test_a_run_without_trajectories_is_one_sentence(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
     note_unknown(notes, name, n_unknown, len(starts))
     if "top-mass" in reads:
         pools = [_with_top_mass(run, pool) for pool in pools]
-    found = _run_set(name, run.manifest, tuple(pools))
+    found = _run_set(name, run.graded_manifest, tuple(pools))
     return dataclasses.replace(found, traces=_traces(run)) if "traces" in reads else found
 
 
@@ -242,13 +242,13 @@ def _conditions(manifest: Manifest) -> dict[str, float | int | str | bool | None
     }
     if isinstance(n := manifest.sampling.get("n_logprobs"), int):
         told["k"] = min(n, DEFAULT_K)
+    if manifest.grader is not None:
+        told["grader"] = f"{manifest.grader['same']} {manifest.grader['version']}"
     return {name: _plainly(value) for name, value in told.items()}
 
 
 def _plainly(value: Any) -> float | int | str | bool | None:
     """Return a setting as one plain value; empty texts and lists are none."""
-    if isinstance(value, Mapping):
-        return " ".join(str(each) for each in value.values() if each is not None) or None
     if isinstance(value, (list, tuple)):
         return ", ".join(map(repr, value)) or None
     return value if isinstance(value, (bool, int, float)) else (str(value or "") or None)

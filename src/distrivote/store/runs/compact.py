@@ -76,8 +76,8 @@ def _compacted(path: Path, same: str | Equality | None, max_bytes: int) -> Compa
         filled, by_question, told = classified(kept, grading)
     remarks = sum(by_question.values(), Remarks() if grading.again else recorded(manifest))
     # Where nothing is graded here, the record names what did: this machine may not even have it.
-    is_kept = manifest.grader is not None and not by_question and not grading.again
-    graded = manifest if is_kept else grading.recorded_in(manifest, told, remarks)
+    is_new = grading.again or by_question
+    graded = grading.recorded_in(manifest, told, remarks) if is_new else manifest
     unchanged = filled.equals(kept)
     if not unchanged and manifest.grader is not None:
         # Killed on the way, a run has classes of both kinds: then none is believed.
