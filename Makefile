@@ -1,5 +1,5 @@
 # Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
-.PHONY: demo help test test-faults test-model test-integrations test-vllm test-browser docs goldens soak audit check bench bench-record lock clean
+.PHONY: demo help test test-faults test-model test-integrations test-vllm test-browser docs results goldens soak audit check bench bench-record lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -44,6 +44,9 @@ test-browser: $(VENV)/dev  ## the pages in a real browser
 
 docs: build/docs/ready  ## the documentation as a site, strict and offline, in build/site
 	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
+
+results: $(VENV)/dev  ## docs/results.md and its tables anew, in half a minute; BRUMO=FILE also for that sample
+	$(BIN)/python docs/results.py $(if $(BRUMO),--brumo $(BRUMO))
 
 check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/ruff check .

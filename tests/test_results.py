@@ -1,0 +1,79 @@
+"""The rows that people wrote from the tables of docs/results say what these tables say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = {
+    "SmolLM2-135M": ("smollm2", "smollm2-basic", 32),
+    "Qwen2.5-Coder-1.5B": ("qwen2.5-coder", "qwen2.5-coder-basic", 16),
+    "DeepSeek-R1-0528-Qwen3-8B": ("brumo", "brumo2025", 32),
+}
+"""How a written row begins -> the file of its tables, how its run's name begins there, the budget."""
+
+METHODS = ("SC", "DIS-GMM", "auto, one question", "auto, whole run")
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip(" *") for cell in line.strip().strip("|").split("|")]
+
+
+def rounded(cell: str, places: int, interval_places: int) -> str:
+    """Return `58.67% ±2.88 (46.79 to 69.71)` as `58.7% (47 to 70)`, or without its per cent sign."""
+    values = [float(each.replace("−", "-")) for each in re.findall(r"−?[\d.]+", cell.split("±")[0])]
+    values += [float(each.replace("−", "-")) for each in re.findall(r"−?[\d.]+", cell.partition("(")[2])]
+    middle, low, high = values[0], *values[-2:]
+    return f"{middle:.{places}f} ({low:.{interval_places}f} to {high:.{interval_places}f})".replace("-", "−")
+
+
+def table_cells(name: str, run: str, budget: int) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Return what the tables have of each method, and of each difference from majority voting."""
+    tables = json.loads((ROOT / "docs" / "results" / f"{name}.json").read_text())["tables"]
+    shares: dict[str, set[str]] = {method: set() for method in METHODS}
+    differences: dict[str, set[str]] = {"DIS-GMM": set(), "auto, whole run": set()}
+    for line in tables["trust"][0].splitlines():
+        row = cells(line)
+        if row[0].startswith(run) and row[1:2] == [str(budget)]:
+            for method, cell in zip(METHODS, row[3:], strict=True):
+                shares[method].add(cell)
+    for line in tables["main"][0].splitlines():
+        row = cells(line)
+        method = "auto, one question" if row[0] == "auto" else row[0]
+        if method in METHODS:
+            shares[method].add(row[1].replace("**", "").replace("≈", ""))
+    for line in tables["trust"][1].splitlines():
+        row = cells(line)
+        if row[0].startswith(run) and row[1:3] == [str(budget), "auto, whole run"]:
+            differences["auto, whole run"].add(row[3])
+    for line in tables["main"][1].splitlines():
+        row = cells(line)
+        if row[0] == "DIS-GMM − SC":
+            differences["DIS-GMM"].add(row[1])
+    return shares, differences
+
+
+def written(page: str, start: str) -> list[str]:
+    (row,) = (line for line in (ROOT / page).read_text().splitlines() if line.startswith(f"| {start}"))
+    return cells(row)
+
+
+@pytest.mark.parametrize("start", SAMPLES)
+def test_the_readmes_row_is_that_of_the_tables(start: str) -> None:
+    shares, _ = table_cells(*SAMPLES[start])
+    for method, cell in zip(METHODS, written("README.md", start)[3:], strict=True):
+        assert cell.replace("%", "") in {rounded(each, 1, 0) for each in shares[method]}, method
+
+
+@pytest.mark.parametrize("start", SAMPLES)
+def test_the_row_of_the_results_page_is_that_of_the_tables(start: str) -> None:
+    shares, differences = table_cells(*SAMPLES[start])
+    row = written("docs/results.template", start)[3:]
+    for method, cell in zip(METHODS, row, strict=False):
+        assert cell.strip("%") in {rounded(each, 1, 0).partition(" ")[0] for each in shares[method]}, method
+    for (method, known), cell in zip(differences.items(), row[4:], strict=True):
+        assert cell in {rounded(each, 1, 1) for each in known}, method
