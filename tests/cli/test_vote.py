@@ -206,8 +206,7 @@ def test_an_unsorted_file_gives_the_same_with_a_note(vote: Vote, tmp_path: Path)
     expected, found = vote(ANSWERS), vote(path)
     assert found.out == expected.out
     note = f"note: {path} is not sorted by question_id: 184 rows held in memory; sort it to stream\n"
-    assert found.err == expected.err.replace("note:", note + "note:", 1) or note in found.err
-    assert note not in expected.err
+    assert found.err.replace(note, "") == expected.err != found.err
     assert "held in memory" in vote(path, "--explain", "machines").err
 
 
@@ -346,7 +345,7 @@ def test_explain_survives_pools_of_one_value(vote: Vote, tmp_path: Path) -> None
         rows = [{"question_id": 1, "answer": "x", "confidence": c} for c in confidences]
         code, out, err = vote(write(tmp_path / "a.jsonl", rows), "--explain", 1)
         assert (code, err) == (0, "")
-        assert "x" in out
+        assert "x wins with 100% of the score" in out
     rows = [{"question_id": 1, "answer": None, "confidence": None}]
     assert "no answer" in vote(write(tmp_path / "a.jsonl", rows), "--explain", 1).out
 

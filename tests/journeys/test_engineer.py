@@ -36,7 +36,8 @@ def test_an_engineer_checks_the_server_asks_it_and_puts_a_vote_before_it(tmp_pat
     with llamacpp_server() as server:
         url = f"{server}/v1"
         checked = json.loads(walk.types(f"distrivote doctor --base-url {url} --json"))
-        assert "20" in json.dumps(checked)  # log-probabilities per token
+        (found,) = (each for each in checked["findings"] if each["kind"] == "server")
+        assert "20 of 20 log-probabilities" in found["detail"]
         question = '"Tom has 5 apples and buys 7 more. How many has he?"'
         assert walk.types(
             f"distrivote ask {question} --base-url {url} --budget 4 --max-tokens 64 --template worked"
