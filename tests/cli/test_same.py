@@ -128,7 +128,7 @@ def test_show_says_which_strings_were_taken_for_one_and_which_for_right(
     assert f"right is {TRUTH}" in out
     assert f"✓ {FORMULA} (5)" in out
     assert f"= {OTHER} (4)" in out
-    assert "1 more, each written one way" in out
+    assert "1 more answer is written one way" in out
     assert OTHER in command("show", run, "q", "-m", "sc", "--same", "text").out
     assert f"= {OTHER}" not in command("show", run, "q", "-m", "sc", "--same", "text").out
 

@@ -70,4 +70,5 @@ def class_lines(
         yield Text(f"and {len(telling) - _MOST_CLASSES:,} more such answers", style="dim")
     n_single = len(found) - len(telling)
     if n_single:
-        yield Text(f"  {n_single:,} more, each written one way", style="dim")
+        more, verb = "more " if telling else "", "answer is" if n_single == 1 else "answers are each"
+        yield Text(f"  {n_single:,} {more}{verb} written one way", style="dim")
