@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from distrivote.benchmarks import Benchmark
     from distrivote.benchmarks.shard import Shard
     from distrivote.engines.base import SamplingParams
-    from distrivote.evaluation.paper.grid import Arm, ModelSettings, Stage
+    from distrivote.evaluation.paper.grid import Arm, Stage
+    from distrivote.evaluation.paper.model_settings import ModelSettings
     from distrivote.generation.run import Sampling
     from distrivote.steering import SelfStepConf
 

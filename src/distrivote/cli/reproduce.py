@@ -118,7 +118,8 @@ def reproduce(
     from distrivote.cli.grid_plan import print_plan
     from distrivote.cli.grid_run import carry_out
     from distrivote.cli.grid_steps import Grid, notes_on, steps_of
-    from distrivote.evaluation.paper.grid import DEFAULT_MAX_TOKENS, check_scale, model_settings, stages_named
+    from distrivote.evaluation.paper.grid import DEFAULT_MAX_TOKENS, check_scale, stages_named
+    from distrivote.evaluation.paper.model_settings import model_settings
     from distrivote.generation.cluster import Cluster
 
     if tokens_per_second is not None and tokens_per_second <= 0:

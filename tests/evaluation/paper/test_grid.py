@@ -19,11 +19,11 @@ from distrivote.evaluation.paper.grid import (
     GRID,
     SWEEPS,
     Share,
-    model_settings,
     scaled,
     stages_named,
 )
 from distrivote.evaluation.paper.lengths import expected_length
+from distrivote.evaluation.paper.model_settings import model_settings
 from distrivote.evaluation.paper.published import published
 from distrivote.splitting import splitter
 from distrivote.steering import SelfStepConf

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.paper.model_settings import model_settings
 from distrivote.evaluation.paper.published import published
 from distrivote.evaluation.paper.runs import SPREAD, paper_notes
 from distrivote.evaluation.pools import PoolSet
@@ -58,6 +59,15 @@ def test_every_spelling_of_the_model_finds_its_row(model: str) -> None:
 def test_a_run_like_the_papers_is_not_remarked_on() -> None:
     assert notes(run()) == []
     assert notes(run(thinking=False, temperature=0.7)) == []
+    deepseek = model_settings("DeepSeek-R1-8B")
+    alike = {"template": "plain", "system": deepseek.system, "max_tokens": 64000}
+    assert notes(run("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B", **alike)) == []
+
+
+def test_deepseek_was_asked_without_an_instruction() -> None:
+    model = "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B"
+    (note,) = notes(run(model, max_tokens=64000))
+    assert note.endswith("template is 'math' here and 'plain' in the paper")
     assert notes(run("somebody/else", 3, temperature=1.0)) == []
 
 

@@ -1,8 +1,6 @@
-"""The paper's grid: the runs that its tables are made of, and the settings of each of its models.
+"""The paper's grid: the runs that its tables are made of.
 
-The settings are those of the paper's section on evaluation, and of the authors' released scripts where the
-paper is silent (top-p, the system message, the switch for thinking). A `Stage` is a set of runs that are
-evaluated together. Nothing here samples or knows where runs are stored.
+A `Stage` is a set of runs that are evaluated together. Nothing here samples or knows where runs are stored.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from typing import Any, NamedTuple
 
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.experiments.registry import EXPERIMENTS
-from distrivote.evaluation.paper.published import published
 
 BENCHMARKS = {"hmmt2025": 30, "gpqa-diamond": 198, "aime2024": 30, "aime2025": 30, "brumo2025": 30}
 """The paper's, in its order, each with its number of questions."""
@@ -23,63 +20,6 @@ FEWEST = 16
 
 DEFAULT_MAX_TOKENS = 32_768
 """The context of most of the paper's models, for one that it does not have."""
-
-_NO_THINKING_TEMPERATURE = 0.7
-_DEEPSEEK_SYSTEM = "该助手为DeepSeek-R1，由深度求索公司创造。\n今天是2025年5月28日，星期一。\n"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """How a model is sampled."""
-
-    name: str | None
-    """What the paper calls it; None if it does not have it."""
-
-    max_tokens: int | None
-    """The paper's context; None where only the engine knows what it has room for."""
-
-    temperature: float = 0.6
-    top_p: float = 0.95
-    thinking: bool | None = None
-    """The switch of the chat template; None leaves it alone."""
-
-    system: str | None = None
-    """The message that the authors sent before the question."""
-
-    plain: bool = False
-    """Whether they put mathematical questions without an instruction."""
-
-    like: str | None = None
-    """The model whose published lengths are the best guess at this one's."""
-
-
-_MODELS = {
-    each.name: each
-    for each in (
-        ModelSettings("DeepSeek-R1-8B", 65_536, system=_DEEPSEEK_SYSTEM, plain=True, like="DeepSeek-R1-8B"),
-        ModelSettings("DeepSeek-R1-7B", 65_536, system=_DEEPSEEK_SYSTEM, plain=True, like="DeepSeek-R1-8B"),
-        *(
-            ModelSettings(f"Qwen3-{size}B", 32_768, thinking=True, like="Qwen3-8B")
-            for size in ("0.6", "1.7", "4", "8", "14", "32")
-        ),
-        # The paper does not say its length; the model's own context is 4,096.
-        ModelSettings("Qwen2.5-Math-7B", 3_072),
-        ModelSettings("Llama3.1-8B-Instruct", 32_768),
-    )
-}
-
-
-def model_settings(model: str, thinking: bool | None = None) -> ModelSettings:
-    """Return the paper's settings of a model; without thinking if that is said, or said in its name.
-
-    >>> model_settings("Qwen/Qwen3-8B", thinking=False).temperature
-    0.7
-    """
-    name = published().model(model)
-    found = _MODELS.get(name.removesuffix("*") if name else None, ModelSettings(None, None))
-    if thinking is False or (name or "").endswith("*"):
-        return replace(found, temperature=_NO_THINKING_TEMPERATURE, thinking=False, like=None)
-    return found if thinking is None else replace(found, thinking=thinking)
 
 
 @dataclass(frozen=True, slots=True)

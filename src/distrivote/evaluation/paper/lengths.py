@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from distrivote.evaluation.paper.grid import ModelSettings
+from distrivote.evaluation.paper.model_settings import ModelSettings
 from distrivote.evaluation.paper.published import published
 
 UNTHINKING_TOKENS = 4_096

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from distrivote.evaluation.conditions import CONDITIONS, Value, condition, value_words
+from distrivote.evaluation.paper.model_settings import ModelSettings, model_settings
 from distrivote.evaluation.paper.published import N_QUESTIONS, Published, published
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.studies import Bench, Study
@@ -22,7 +23,6 @@ SPREAD = (
 )
 """Said once in a report that has the paper's numbers."""
 
-_TOP_P = 0.95
 _CONTEXTS = {"Qwen3": (32768, 32000), "DeepSeek": (65536, 64000)}
 """The paper says 32k and 64k, the authors' script 64,000."""
 
@@ -79,7 +79,7 @@ def _differences(known: Published, sets: Sequence[PoolSet], study: Study, bench:
     """Yield each condition in which the arms of a benchmark are not the paper's."""
     name = known.benchmark(bench.benchmark) or ""
     arms = [sets[source] for source in (bench.basic, bench.ssc) if source is not None]
-    for which, theirs in _paper_conditions(known.model(study.name) or "", name).items():
+    for which, theirs in _paper_conditions(model_settings(study.name), name).items():
         ours = dict.fromkeys(condition(arm, which) for arm in arms)
         unlike = [value for value in ours if value is not None and value not in theirs]
         if unlike:
@@ -90,16 +90,15 @@ def _differences(known: Published, sets: Sequence[PoolSet], study: Study, bench:
         yield f"{n_questions} of the paper's {N_QUESTIONS[name]} questions"
 
 
-def _paper_conditions(model: str, benchmark: str) -> dict[str, tuple[Value, ...]]:
+def _paper_conditions(settings: ModelSettings, benchmark: str) -> dict[str, tuple[Value, ...]]:
     """Return the paper's value of each condition first, then others that are the same."""
     found: dict[str, tuple[Value, ...]] = {
-        "template": ("choice" if benchmark == "GPQA-D" else "math",),
-        "top_p": (_TOP_P,),
+        "template": ("choice" if benchmark == "GPQA-D" else "plain" if settings.plain else "math",),
+        "system": (settings.system,),
+        "top_p": (settings.top_p,),
         "grader": (_GRADER,),
     }
-    if not model.startswith("DeepSeek"):  # the authors' script sends these one
-        found["system"] = (None,)
     for series, contexts in _CONTEXTS.items():
-        if model.startswith(series):
+        if settings.name is not None and settings.name.startswith(series):
             found["max_tokens"] = contexts
     return found
