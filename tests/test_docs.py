@@ -8,6 +8,7 @@ import os
 import pkgutil
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 
 import distrivote
 from distrivote import MissingPackageError
+from goldens.warm import Warm
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -76,24 +78,26 @@ def test_the_python_that_asks_a_model_runs() -> None:
         exec(compile(text, "a page", "exec"), {})
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs forks of POSIX")
 @pytest.mark.parametrize(("page", "text"), blocks("console"))
-def test_the_commands_of_a_page_run(page: Path, text: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_run(page: Path, text: str, tmp_path: Path, warm: Warm) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for command in re.findall(r"^\$ (.*)$", text, re.MULTILINE):
-        if command.startswith("make "):
-            target = command.split()[1]
-            assert f"\n{target}:" in (ROOT / "Makefile").read_text(), f"no target {target} on {page}"
-            continue
-        result = subprocess.run(
-            command,
-            shell=True,
-            cwd=tmp_path,
-            env=os.environ | {"PATH": path},
-            capture_output=True,
-            text=True,
-        )
-        assert result.returncode == 0, f"{page.name}: {command}\n{result.stderr}"
+        program, *words = shlex.split(command, comments=True)
+        if program == "make":
+            assert f"\n{words[0]}:" in (ROOT / "Makefile").read_text(), f"no target {words[0]} on {page}"
+        elif program == "distrivote" and words[0] != "ask" and "|" not in words:
+            ran = warm.run(words, tmp_path)
+            assert ran.code == 0, f"{page.name}: {command}\n{ran.err}"
+        else:
+            in_shell(command, tmp_path)
+
+
+def in_shell(command: str, folder: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path}
+    ran = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, f"{command}\n{ran.stderr}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

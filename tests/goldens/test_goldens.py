@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,12 +14,6 @@ from goldens.cases import NAMES, RECORDED, path_of, text_of
 from goldens.warm import Warm
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs terminals and forks of POSIX")
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as warm:
-        yield warm
 
 
 @pytest.mark.parametrize("name", NAMES)
