@@ -97,9 +97,10 @@ def test_equal_logits_are_ranked_by_token() -> None:
 
 def naive_spread(logits: np.ndarray) -> tuple[float, float]:
     """Return the entropy and KL(uniform || p) of the tokens that may come, from their probabilities."""
-    usable = [float(logit) for logit in logits if logit - max(logits) > -1000]
-    total = sum(math.exp(logit - max(usable)) for logit in usable)
-    logs = [logit - max(usable) - math.log(total) for logit in usable]
+    highest = float(max(logits))
+    usable = [float(logit) for logit in logits if float(logit) - highest > -1000]
+    total = sum(math.exp(logit - highest) for logit in usable)
+    logs = [logit - highest - math.log(total) for logit in usable]
     certainty = -sum(log + math.log(len(logs)) for log in logs) / len(logs) if len(logs) > 1 else math.nan
     return -sum(math.exp(log) * log for log in logs), certainty
 
