@@ -51,7 +51,7 @@ def drawn(answers: Sequence[str], n: int, rng: np.random.Generator) -> list[str]
     share = len(set(answers)) / len(answers)
     result = [str(answer) for answer in rng.choice(answers, n)]
     n_lacking = int(share * n) - len(set(result))
-    common = max(set(answers), key=list(answers).count)
+    common = max(dict.fromkeys(answers), key=list(answers).count)
     for at in range(n):
         if n_lacking <= 0:
             break
