@@ -17,13 +17,14 @@ demo: $(VENV)/run  ## a real model on this machine is asked 32 times and a vote 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
+# Two workers with threads of their own wait for each other: the fits of scikit-learn in tests took 10 times as long.
 FAST := -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
 
 test: check  ## the checks and all fast tests
-	$(BIN)/python -m pytest $(FAST) --ignore tests/faults
+	$(MATH_THREADS) $(BIN)/python -m pytest $(FAST) --ignore tests/faults
 
 test-faults: $(VENV)/dev  ## kills, full disks, bad servers, hostile files and clients
-	$(BIN)/python -m pytest $(FAST) tests/faults
+	$(MATH_THREADS) $(BIN)/python -m pytest $(FAST) tests/faults
 
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
