@@ -534,7 +534,7 @@ def test_an_end_that_comes_too_early_will_not_stand() -> None:
 def test_budget_forcing_without_limits_does_nothing() -> None:
     sampled = plain("a", "</think>", "b")
     assert generate(BudgetForcing(), sampled).tokens == ["a", "</think>", "b"]
-    assert not BudgetForcing.uses_entropy
+    assert not BudgetForcing().uses_entropy
 
 
 def test_replay_finds_the_reflections_by_the_decisions() -> None:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from distrivote.errors import InputError
-from distrivote.steering.controller import ControllerStream, Injection, InsertionLog
+from distrivote.steering.controller import Controller, ControllerStream, Injection, InsertionLog
 from distrivote.trajectory import Interventions
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetForcing:
+class BudgetForcing(Controller):
     """Replace an early end of thinking by a word that keeps it going, and close a long one.
 
     A trajectory begins in thought, and its injected tokens count as thought. The end of the text, while
@@ -45,8 +44,6 @@ class BudgetForcing:
 
     It may lie in several tokens: all of them, with what else they hold, are taken back.
     """
-
-    uses_entropy: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         longest = math.inf if self.max_tokens is None else self.max_tokens

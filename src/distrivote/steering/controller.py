@@ -24,9 +24,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from distrivote.trajectory import Insertion, Interventions
+
+if TYPE_CHECKING:
+    from distrivote.steering.reflection import SelfStepConf
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,24 @@ class ControllerStream(Protocol):
 
 
 class Controller(Protocol):
-    """A rule that steers trajectories."""
+    """A rule that steers trajectories; one that derives from it has the defaults."""
 
     @property
     def uses_entropy(self) -> bool:
         """Whether its streams look at the entropy (nats) of the tokens."""
+        return False
+
+    @property
+    def released(self) -> bool:
+        """Whether it exchanges probabilities before a token is sampled, as `ReleasedStream` does.
+
+        Only engines that own sampling can do that.
+        """
+        return False
+
+    def plugin_settings(self) -> SelfStepConf | None:
+        """Return what vLLM's plugin has to be told to carry it out, None if the plugin can't."""
+        return None
 
     def start(self) -> ControllerStream:
         """Return the stream of a new trajectory."""

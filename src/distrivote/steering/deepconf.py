@@ -11,12 +11,12 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.steering.controller import ControllerStream, End, Injection
+from distrivote.steering.controller import Controller, ControllerStream, End, Injection
 from distrivote.trajectory import Interventions
 
 ONLINE = {"low": 10.0, "high": 90.0}
@@ -24,7 +24,7 @@ ONLINE = {"low": 10.0, "high": 90.0}
 
 
 @dataclass(frozen=True, slots=True)
-class DeepConfOnline:
+class DeepConfOnline(Controller):
     """End trajectories whose group confidence falls below that of the better ones of a warm-up.
 
     Without a threshold, as in the warm-up, none ends.
@@ -43,8 +43,6 @@ class DeepConfOnline:
     """How many trajectories run whole."""
 
     threshold: float | None = None
-
-    uses_entropy: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.eta <= 100:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from distrivote.errors import InputError
 from distrivote.splitting import DelimiterSplitter, Splitter
-from distrivote.steering.controller import ControllerStream, Injection, InsertionLog
+from distrivote.steering.controller import Controller, ControllerStream, Injection, InsertionLog
 from distrivote.steering.released import ReleasedStream
 from distrivote.steering.threshold import Threshold, check_alpha_and_delta
 from distrivote.trajectory import Interventions
 
 
 @dataclass(frozen=True, slots=True)
-class SelfStepConf:
+class SelfStepConf(Controller):
     """Reflect where a step's confidence drops against a moving threshold.
 
     >>> stream = SelfStepConf().start()
@@ -75,6 +75,9 @@ class SelfStepConf:
     @property
     def uses_entropy(self) -> bool:
         return self.split.uses_entropy
+
+    def plugin_settings(self) -> SelfStepConf:
+        return self
 
     def start(self) -> ControllerStream:
         if self.released:

@@ -27,7 +27,7 @@ from distrivote.engines.openai.protocol import ENDPOINTS
 from distrivote.engines.openai.scheduler import Call, Note, Settings
 from distrivote.errors import DistrivoteError, EngineError, InputError, UnknownNameError
 from distrivote.problem import Message
-from distrivote.steering import Controller, SelfStepConf
+from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ class OpenAIEngine:
 
         One EngineError at the end says how many are missing and why, if any are.
         """
-        if isinstance(controller, SelfStepConf) and controller.released:
+        if controller is not None and controller.released:
             raise InputError(
                 "SelfStepConf as published can't be had from a server: it exchanges two probabilities where"
                 " tokens are sampled, and goes by the most likely tokens, which a reply shows only in part."

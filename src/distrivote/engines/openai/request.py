@@ -32,7 +32,7 @@ from distrivote.engines.openai.token_ids import named
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.errors import InputError
 from distrivote.problem import plain_prompt
-from distrivote.steering import Controller, SelfStepConf, replay
+from distrivote.steering import Controller, replay
 from distrivote.trajectory import Trajectory
 
 _USAGE_SECONDS = 1.0
@@ -231,8 +231,8 @@ class Sampler:
 
     def _recorded(self, trajectory: Trajectory, job: Job) -> Trajectory:
         """Return a trajectory with what the server's plugin did, as far as it can be seen."""
-        controller = self.controller
-        if not isinstance(controller, SelfStepConf):
+        controller = None if self.controller is None else self.controller.plugin_settings()
+        if controller is None:
             return trajectory
         k = max(2, min(self.meeting.k, job.params.k))
         confidences = token_confidence(trajectory.top_logprobs, k).values.tolist()

@@ -28,21 +28,22 @@ def xargs_of(controller: Controller) -> Xargs:
     >>> xargs_of(SelfStepConf(delta=0.5))["ssc_delta"]
     0.5
     """
-    if not isinstance(controller, SelfStepConf):
+    settings = controller.plugin_settings()
+    if settings is None:
         raise InputError(
-            f"vLLM's plugin has no {type(controller).__name__}: it steers by SelfStepConf alone; use another"
+            f"vLLM's plugin steers by SelfStepConf only, and the controller is {controller!r}: use another"
             " engine, or no controller"
         )
     xargs: Xargs = {
         "ssc": 1,
-        "ssc_alpha": float(controller.alpha),
-        "ssc_delta": float(controller.delta),
-        "ssc_reflection": controller.reflection,
-        "ssc_split": _name_of(controller.split),
-        "ssc_guard": int(controller.guard),
+        "ssc_alpha": float(settings.alpha),
+        "ssc_delta": float(settings.delta),
+        "ssc_reflection": settings.reflection,
+        "ssc_split": _name_of(settings.split),
+        "ssc_guard": int(settings.guard),
     }
     # Older plugins do not know it.
-    return xargs | {"ssc_released": 1} if controller.released else xargs
+    return xargs | {"ssc_released": 1} if settings.released else xargs
 
 
 def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:

@@ -22,7 +22,7 @@ from distrivote.engines.vllm.args import Xargs, xargs_of
 from distrivote.engines.vllm.replies import Reply
 from distrivote.errors import EngineError, InputError, MissingPackageError, UnknownNameError
 from distrivote.problem import Message
-from distrivote.steering import Controller, SelfStepConf
+from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
 PLUGIN = "distrivote.engines.vllm.plugin:SelfStepConf"
@@ -98,7 +98,7 @@ class VllmEngine:
         Prompts that are too long are an error at last.
         """
         xargs = None if controller is None else self._xargs(controller)
-        steering = controller if isinstance(controller, SelfStepConf) else None
+        steering = None if controller is None else controller.plugin_settings()
         self._calls.begin()
         live: dict[str, Reply] = {}
         try:
