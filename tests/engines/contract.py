@@ -21,8 +21,8 @@ import pytest
 
 from distrivote.answers.extract import auto
 from distrivote.confidence.tokens import token_confidence
-from distrivote.engines.base import Engine, Job, Progress, SamplingParams
-from distrivote.errors import EngineError, InputError
+from distrivote.engines.base import BaseEngine, Engine, Job, Progress, SamplingParams
+from distrivote.errors import DistrivoteError, EngineError, InputError
 from distrivote.problem import Message
 from distrivote.splitting import DelimiterSplitter, WindowSplitter, step_ends
 from distrivote.steering import SelfStepConf, replay
@@ -97,6 +97,11 @@ class EngineContract:
     ) -> list[Trajectory]:
         found = list(engine.sample(cls.question, n, params, controller))
         return sorted(found, key=lambda trajectory: trajectory.index)
+
+    @pytest.fixture
+    def short_lived(self) -> BaseEngine:
+        """An engine that the test may close."""
+        pytest.skip("the model takes too long to load again")
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -382,6 +387,29 @@ class EngineContract:
     def test_thinking_may_be_switched(self, engine: Engine, thinking: bool | None) -> None:
         params = replace(self.params(), max_tokens=2, thinking=thinking)
         assert len(list(engine.sample(self.question, 1, params))) == 1
+
+    def test_a_call_is_held_to_one_at_a_time_unless_calls_may_overlap(self, engine: Engine) -> None:
+        params = replace(self.params(), max_tokens=1)
+        under_way = engine.sample_all([Job(self.question, params, [0])])
+        next(under_way)
+        other = engine.sample(self.question, 1, params)
+        if engine.concurrent:
+            assert next(other).n_tokens == 1
+        else:
+            with pytest.raises(DistrivoteError, match="sampling already"):
+                next(other)
+        under_way.close()
+
+    def test_after_with_an_engine_refuses_calls(self, short_lived: BaseEngine) -> None:
+        with short_lived as engine:
+            assert len(list(engine.sample(self.question, 1, replace(self.greedy(), max_tokens=1)))) == 1
+        for call in (
+            short_lived.sample(self.question, 1, self.params()),
+            short_lived.sample_all([Job(self.question, self.params(), [0])]),
+        ):
+            with pytest.raises(DistrivoteError, match="the engine is closed: make a new one"):
+                next(call)
+        short_lived.close()
 
     def test_an_engine_has_a_name_and_a_model(self, engine: Engine) -> None:
         assert engine.name

@@ -1,18 +1,27 @@
-"""What every engine takes and gives.
+"""What every engine takes, gives and shares.
 
-An engine turns one prompt into trajectories. `SamplingParams` says how; `Engine` is the seam. Engines
-differ in how they get there, not in what comes out.
+An engine turns prompts into trajectories. `SamplingParams` says how; `Engine` is the seam, `AsyncEngine` its
+optional asynchronous part. `BaseEngine` is what engines share, so that one of your own is one method:
+
+    class Mine(BaseEngine):
+        name, model = "mine", "my-model"
+
+        def sample_job(self, job, controller, watch):
+            for index in job.indices:
+                text = my_model(job.messages, seed=(job.params.seed, index))
+                yield Trajectory(text, index=index)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from distrivote.confidence.tokens import DEFAULT_K
-from distrivote.errors import InputError
+from distrivote.errors import DistrivoteError, InputError
 from distrivote.problem import Message
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
@@ -74,6 +83,10 @@ class Progress(NamedTuple):
     n_reflections: int
 
 
+Watch: TypeAlias = Callable[[Progress], None]
+"""Called now and then while sampling; an exception that it raises ends the call."""
+
+
 def _never() -> bool:
     return False
 
@@ -124,7 +137,7 @@ class Engine(Protocol):
         controller: Controller | None = None,
         *,
         indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,
+        watch: Watch | None = None,
     ) -> Generator[Trajectory]:
         """Yield n trajectories as they finish; closing the iterator cancels the rest.
 
@@ -138,7 +151,7 @@ class Engine(Protocol):
         jobs: Sequence[Job],
         controller: Controller | None = None,
         *,
-        watch: Callable[[Progress], None] | None = None,
+        watch: Watch | None = None,
     ) -> Generator[Sampled]:
         """Yield the trajectories of all jobs as they finish, in any order.
 
@@ -152,12 +165,148 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class AsyncEngine(Protocol):
+    """An engine that can also sample in the event loop of its caller, without a thread of its own."""
+
+    def asample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None = None,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Watch | None = None,
+    ) -> AsyncGenerator[Trajectory]:
+        """Yield n trajectories as they finish; `aclose()` cancels the rest. Calls may overlap."""
+        ...
+
+
+class BaseEngine:
+    """An engine that samples the trajectories of one prompt after the other; derive from it.
+
+    A class of your own has `name`, `model` and `sample_job`, and `release` if there is something to free. It
+    gets the rest of `Engine`, `with`, and errors for calls that overlap or come after `close`.
+    """
+
+    name: str
+    model: str
+    concurrent: ClassVar[bool] = False
+    _is_busy = False
+    _is_closed = False
+
+    def sample_job(
+        self, job: Job, controller: Controller | None, watch: Watch | None
+    ) -> Iterator[Trajectory]:
+        """Yield the trajectories of one prompt, numbered by `job.indices`, as they finish."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free what the engine holds; called once, by `close`."""
+
+    def sample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None = None,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Watch | None = None,
+    ) -> Generator[Trajectory]:
+        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
+        with self._call():
+            yield from self.sample_job(_job(messages, n, params, indices), controller, watch)
+
+    def sample_all(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None = None,
+        *,
+        watch: Watch | None = None,
+    ) -> Generator[Sampled]:
+        """Yield the trajectories of one job after the other."""
+        return in_turn(self, jobs, controller, watch=watch)
+
+    def close(self) -> None:
+        """Free what the engine holds. Sampling must be over: its iterator at its end, or closed."""
+        with _LOCK:
+            if self._is_closed:
+                return
+            self._refuse_if_busy()
+            self._is_closed = True
+        self.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """Hold the engine for one call; an error if it is closed, or busy and not `concurrent`."""
+        with _LOCK:
+            if self._is_closed:
+                raise DistrivoteError("the engine is closed: make a new one")
+            self._refuse_if_busy()
+            self._is_busy = not self.concurrent
+        try:
+            yield
+        finally:
+            # Without the lock: a generator that is garbage-collected ends its call in any thread.
+            self._is_busy = False
+
+    def _refuse_if_busy(self) -> None:
+        if self._is_busy:
+            raise DistrivoteError(
+                "the engine is sampling already: let that call end, or close its iterator, before the next"
+            )
+
+
+_LOCK = threading.Lock()
+"""Guards the two flags of all engines, for an instant; so that a subclass needs no `super().__init__()`."""
+
+
+class BatchEngine(BaseEngine):
+    """An engine that samples the trajectories of several prompts together: derive and write `sample_jobs`."""
+
+    def sample_jobs(
+        self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
+    ) -> Generator[Sampled]:
+        """Yield the trajectories of all jobs as they finish, in any order."""
+        raise NotImplementedError
+
+    def sample_job(
+        self, job: Job, controller: Controller | None, watch: Watch | None
+    ) -> Generator[Trajectory]:
+        with closing(self.sample_jobs([job], controller, watch)) as samples:
+            for sampled in samples:
+                yield sampled.trajectory
+
+    def sample_all(
+        self,
+        jobs: Sequence[Job],
+        controller: Controller | None = None,
+        *,
+        watch: Watch | None = None,
+    ) -> Generator[Sampled]:
+        """Yield the trajectories of all jobs as they finish, in any order."""
+        with self._call():
+            yield from self.sample_jobs(jobs, controller, watch)
+
+
+def _job(messages: Sequence[Message], n: int, params: SamplingParams, indices: Sequence[int] | None) -> Job:
+    return Job(messages, params, range(n) if indices is None else indices)
+
+
 def in_turn(
     engine: Engine,
     jobs: Sequence[Job],
     controller: Controller | None = None,
     *,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Watch | None = None,
 ) -> Generator[Sampled]:
     """Do one job after the other, for engines that have room for one prompt at a time."""
     before = latest = Progress(0, 0, 0)

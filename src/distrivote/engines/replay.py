@@ -6,17 +6,16 @@ there are is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_turn
+from distrivote.engines.base import BaseEngine, Job, Progress, Watch
 from distrivote.errors import InputError
-from distrivote.problem import Message
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
 
-class ReplayEngine:
+class ReplayEngine(BaseEngine):
     """An engine over trajectories that are there already."""
 
     name = "replay"
@@ -26,19 +25,15 @@ class ReplayEngine:
         self.model = model
         self._trajectories = tuple(trajectories)
 
-    def sample(
+    def sample_job(
         self,
-        messages: Sequence[Message],  # noqa: ARG002
-        n: int,
-        params: SamplingParams,  # noqa: ARG002
-        controller: Controller | None = None,  # noqa: ARG002
-        *,
-        indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,
-    ) -> Generator[Trajectory]:
+        job: Job,
+        controller: Controller | None,  # noqa: ARG002
+        watch: Watch | None,
+    ) -> Iterator[Trajectory]:
         """Yield the trajectories of these indices, one after the other."""
         n_tokens = n_reflections = 0
-        for index in range(n) if indices is None else indices:
+        for index in job.indices:
             if index >= len(self._trajectories):
                 raise InputError(
                     f"trajectory {index} was asked for, and {len(self._trajectories)} are stored:"
@@ -51,15 +46,3 @@ class ReplayEngine:
             if watch is not None:
                 watch(Progress(n_tokens, 0, n_reflections))
             yield trajectory
-
-    def sample_all(
-        self,
-        jobs: Sequence[Job],
-        controller: Controller | None = None,
-        *,
-        watch: Callable[[Progress], None] | None = None,
-    ) -> Generator[Sampled]:
-        return in_turn(self, jobs, controller, watch=watch)
-
-    def close(self) -> None:
-        pass

@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from distrivote.answers.extract import auto
 from distrivote.trajectory import Insertion, Interventions
 
 if TYPE_CHECKING:
@@ -70,6 +71,15 @@ class ControllerStream(Protocol):
         """Return the record so far, as if the trajectory were over."""
 
 
+def gives_answer(text: str) -> bool:
+    """Say whether a text gives an answer in any of the usual ways.
+
+    >>> gives_answer("So it is \\boxed{4}."), gives_answer("Let me see.")
+    (True, False)
+    """
+    return auto(text) is not None
+
+
 class Controller(Protocol):
     """A rule that steers trajectories; one that derives from it has the defaults."""
 
@@ -89,6 +99,11 @@ class Controller(Protocol):
     def plugin_settings(self) -> SelfStepConf | None:
         """Return what vLLM's plugin has to be told to carry it out, None if the plugin can't."""
         return None
+
+    @property
+    def has_answer(self) -> Callable[[str], bool]:
+        """Says whether a text gives an answer: what its streams learn from `answered`."""
+        return gives_answer
 
     def start(self) -> ControllerStream:
         """Return the stream of a new trajectory."""

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 
 from distrivote.errors import InputError
 from distrivote.splitting import DelimiterSplitter, Splitter
-from distrivote.steering.controller import Controller, ControllerStream, Injection, InsertionLog
+from distrivote.steering.controller import (
+    Controller,
+    ControllerStream,
+    Injection,
+    InsertionLog,
+    gives_answer,
+)
 from distrivote.steering.released import ReleasedStream
 from distrivote.steering.threshold import Threshold, check_alpha_and_delta
 from distrivote.trajectory import Interventions
@@ -48,6 +54,9 @@ class SelfStepConf(Controller):
     """Whether to do as the authors' released code does: it goes by the most likely token of each position,
     samples the exchanged position at the run's temperature, and can't turn an end down (see `released`). Only
     engines that own sampling can do so."""
+
+    has_answer: Callable[[str], bool] = field(default=gives_answer, compare=False, repr=False)
+    """How the guard sees whether a text gives an answer."""
 
     def __post_init__(self) -> None:
         check_alpha_and_delta(self.alpha, self.delta)

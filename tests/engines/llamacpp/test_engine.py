@@ -49,6 +49,10 @@ class TestContract(EngineContract):
     ending = SamplingParams(max_tokens=40, seed=1)
     close_to = 0.1
 
+    @pytest.fixture
+    def short_lived(self) -> LlamaCppEngine:
+        return LlamaCppEngine(n_slots=1)
+
 
 @pytest.fixture(scope="module")
 def plain(engine: LlamaCppEngine) -> Trajectory:

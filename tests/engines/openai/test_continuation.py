@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,11 +32,10 @@ def drive(
     size: int = 1,
     chat: bool = True,
     end_token: bool = False,
-    answered: bool = True,
 ) -> tuple[Trajectory, list[str]]:
     """Play the server; returns the trajectory, and the prefixes that it was asked to go on from."""
     params = params or SamplingParams()
-    reply = SteeredReply(controller, params, 20, lambda _: answered)
+    reply = SteeredReply(controller, params, 20)
     prefixes = [""]
     while reply.finish_reason is None:
         tokens = list(says(prefixes[-1]))
@@ -138,15 +138,13 @@ def test_a_stop_string_ends_it_over_the_seam_too() -> None:
 
 
 def test_the_guard_turns_the_end_down_once() -> None:
-    controller = SelfStepConf(guard=True, reflection=" Wait")
-    found, prefixes = drive(
-        lambda prefix: AFTER if prefix else SURE[:2], controller, answered=False, end_token=True
-    )
+    controller = SelfStepConf(guard=True, reflection=" Wait", has_answer=lambda _: False)
+    found, prefixes = drive(lambda prefix: AFTER if prefix else SURE[:2], controller, end_token=True)
     assert prefixes == ["Sure. Wait"]
     assert found.text == "Sure. Wait, it is 4."
     assert found.interventions is not None
     assert found.interventions.insertions == (Insertion(2, 1),)
-    _, prefixes = drive(lambda _: SURE[:2], controller, answered=True)
+    _, prefixes = drive(lambda _: SURE[:2], replace(controller, has_answer=lambda _: True))
     assert prefixes == []
 
 
@@ -188,7 +186,7 @@ def test_the_confidence_of_a_row_is_that_of_the_measure(row: list[float], k: int
 
 
 def test_a_reply_without_tokens_is_noticed() -> None:
-    reply = SteeredReply(SelfStepConf(), SamplingParams(), 20, lambda _: True)
+    reply = SteeredReply(SelfStepConf(), SamplingParams(), 20)
     reply.add({"delta": {"content": "Hi"}})
     assert reply.lacks_tokens
 

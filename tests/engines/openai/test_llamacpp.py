@@ -43,6 +43,10 @@ class TestContract(EngineContract):
     reproduces_alone = False  # four slots share a batch, and its size tips close choices
     can_inject_exactly = False
 
+    @pytest.fixture
+    def short_lived(self, server: str) -> OpenAIEngine:
+        return OpenAIEngine(server)
+
 
 def test_its_only_model_is_found(engine: OpenAIEngine) -> None:
     assert engine.model.endswith(".gguf")

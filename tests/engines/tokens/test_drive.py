@@ -36,7 +36,7 @@ def logits(peak: float) -> np.ndarray:
 
 def driven(controller: Controller | None, stop: tuple[str, ...] = ()) -> Drive:
     params = SamplingParams(temperature=0, n_logprobs=4, max_tokens=9, stop=stop)
-    return Drive(0, params, Letters(), TokenSampler(len(LETTERS), params), controller, lambda _: True)
+    return Drive(0, params, Letters(), TokenSampler(len(LETTERS), params), controller)
 
 
 def test_a_controller_that_ends_a_trajectory_ends_it_behind_the_token() -> None:
@@ -136,7 +136,7 @@ def test_a_controller_judges_by_as_many_tokens_as_the_vote_however_many_are_reco
     judged = []
     for n_logprobs in (20, 40):
         params = SamplingParams(temperature=0, n_logprobs=n_logprobs, max_tokens=9)
-        drive = Drive(0, params, Many(), TokenSampler(40, params), SelfStepConf(), lambda _: True)
+        drive = Drive(0, params, Many(), TokenSampler(40, params), SelfStepConf())
         values = np.full(40, -30.0, dtype=np.float32)
         values[:20] = 0.0
         drive.advance(values)
@@ -161,9 +161,8 @@ CHANCES = np.log(np.array([0.5, 0.02, 0.2, 0.1, 0.08, 0.05, 0.03, 0.02], dtype=n
 
 def released(params: SamplingParams, index: int = 0) -> Drive:
     """Return a drive at the position behind a step that dropped: the next one is exchanged."""
-    drive = Drive(
-        index, params, Words(), TokenSampler(len(LETTERS), params), PUBLISHED, lambda _: pytest.fail("asked")
-    )
+    asked = replace(PUBLISHED, has_answer=lambda _: pytest.fail("asked"))
+    drive = Drive(index, params, Words(), TokenSampler(len(LETTERS), params), asked)
     for peak in (40.0, 25.0):
         likely = np.zeros(len(LETTERS), dtype=np.float32)
         likely[DELIMITER] = peak
@@ -220,13 +219,14 @@ def test_as_published_temperature_and_top_p_cut_the_exchanged_probabilities() ->
 def test_as_published_an_end_is_not_turned_down() -> None:
     params = SamplingParams(temperature=0, n_logprobs=4, max_tokens=9)
     sampler = TokenSampler(len(LETTERS), params)
-    drive = Drive(0, params, Words(), sampler, PUBLISHED, lambda _: False)
+    drive = Drive(0, params, Words(), sampler, PUBLISHED)
     drive.advance(logits(9.0))
     ending = np.zeros(len(LETTERS), dtype=np.float32)
     ending[END] = 9.0
     assert drive.advance(ending) is None
     assert drive.finish_reason == "stop"
-    guarded = Drive(0, params, Words(), sampler, SelfStepConf(guard=True, reflection="b"), lambda _: False)
+    controller = SelfStepConf(guard=True, reflection="b", has_answer=lambda _: False)
+    guarded = Drive(0, params, Words(), sampler, controller)
     guarded.advance(logits(9.0))
     assert guarded.advance(ending) is not None
     assert guarded.trajectory().text == "ab"

@@ -14,7 +14,7 @@ import pytest
 
 from distrivote.engines.base import Job, SamplingParams
 from distrivote.engines.transformers.engine import TransformersEngine
-from distrivote.errors import DistrivoteError, InputError, MissingPackageError
+from distrivote.errors import InputError, MissingPackageError
 from distrivote.problem import Message, Problem
 from distrivote.steering import BudgetForcing, ControllerStream, Injection, SelfStepConf
 from distrivote.trajectory import Interventions, Trajectory
@@ -56,6 +56,10 @@ class TestContract(EngineContract):
     question = QUESTION
     ending = LONG
     close_to = 1e-3
+
+    @pytest.fixture
+    def short_lived(self, folder: Path) -> TransformersEngine:
+        return TransformersEngine(str(folder), device="cpu", dtype="float32")
 
 
 def test_log_probabilities_are_those_of_the_models_own_softmax(
@@ -167,8 +171,8 @@ def test_budget_forcing_closes_the_thinking(engine: TransformersEngine) -> None:
 
 
 def test_the_guard_asks_whether_there_is_an_answer(engine: TransformersEngine) -> None:
-    controller = SelfStepConf(delta=0.0, guard=True, reflection=" wait")
-    found = list(engine.sample(QUESTION, 4, LONG, controller, answered=lambda _: True))
+    controller = SelfStepConf(delta=0.0, guard=True, reflection=" wait", has_answer=lambda _: True)
+    found = list(engine.sample(QUESTION, 4, LONG, controller))
     assert any(trajectory.finish_reason == "stop" for trajectory in found)
     assert not any(trajectory.interventions.insertions for trajectory in found if trajectory.interventions)
 
@@ -198,15 +202,6 @@ def test_a_conversation_that_the_template_refuses_is_an_error(
         sample(engine, 1, SHORT)
 
 
-def test_a_second_call_while_one_is_under_way_is_an_error(engine: TransformersEngine) -> None:
-    under_way = engine.sample(QUESTION, 2, SHORT)
-    next(under_way)
-    with pytest.raises(DistrivoteError, match="sampling already"):
-        next(engine.sample(QUESTION, 1, SHORT))
-    under_way.close()
-    assert len(sample(engine, 1, SHORT)) == 1
-
-
 def test_an_error_in_the_callers_watch_ends_the_call(engine: TransformersEngine) -> None:
     def watch(_: object) -> None:
         raise KeyboardInterrupt
@@ -220,9 +215,9 @@ def test_an_error_while_decoding_reaches_the_caller(engine: TransformersEngine) 
     def answered(_: str) -> bool:
         raise ZeroDivisionError
 
-    controller = SelfStepConf(delta=0.0, guard=True)
+    controller = SelfStepConf(delta=0.0, guard=True, has_answer=answered)
     with pytest.raises(ZeroDivisionError):
-        list(engine.sample(QUESTION, 8, LONG, controller, answered=answered))
+        list(engine.sample(QUESTION, 8, LONG, controller))
     assert len(sample(engine, 1, SHORT)) == 1
 
 

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from distrivote.answers.extract import auto
-from distrivote.engines.base import Job, Progress, Sampled, SamplingParams, in_turn
+from distrivote.engines.base import BaseEngine, Job, Progress, Sampled, SamplingParams, Watch
 from distrivote.engines.llamacpp.files import BUILT_IN, model_file
 from distrivote.engines.llamacpp.model import LlamaContext, LlamaModel
 from distrivote.engines.llamacpp.threads import ThreadTuner
 from distrivote.engines.tokens.drive import Drive, Next
 from distrivote.engines.tokens.long_prompts import not_sampled, too_long
-from distrivote.engines.tokens.one_at_a_time import OneAtATime
 from distrivote.engines.tokens.sampling import Logits, TokenSampler
 from distrivote.errors import InputError
 from distrivote.problem import Message
@@ -33,11 +31,10 @@ _PROMPT = 0
 """The sequence that keeps the prompt; slots are the ones behind it."""
 
 
-class LlamaCppEngine:
+class LlamaCppEngine(BaseEngine):
     """Samples from a GGUF model in this process."""
 
     name = "embedded"
-    concurrent = False
 
     def __init__(
         self,
@@ -67,64 +64,34 @@ class LlamaCppEngine:
         self._n_threads = n_threads or _processors()
         self._tuner = None if n_threads else ThreadTuner(self._n_threads)
         self._llama = LlamaModel(path, n_gpu_layers)
-        self._calls = OneAtATime()
         self._context: LlamaContext | None = None
         self._context_size = (0, 0)
 
-    def close(self) -> None:
-        """Free the model's memory. Sampling must be over: its iterator at its end, or closed."""
-        if not self._calls.close():
-            return
+    def release(self) -> None:
+        """Free the model's memory."""
         if self._context is not None:
             self._context.close()
             self._context = None
         self._llama.close()
-
-    def sample(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        params: SamplingParams,
-        controller: Controller | None = None,
-        *,
-        indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,
-        answered: Callable[[str], bool] = lambda text: auto(text) is not None,
-    ) -> Generator[Trajectory]:
-        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
-        self._calls.begin()
-        try:
-            yield from self._sample(messages, n, params, controller, indices, watch, answered)
-        finally:
-            self._calls.end()
 
     def sample_all(
         self,
         jobs: Sequence[Job],
         controller: Controller | None = None,
         *,
-        watch: Callable[[Progress], None] | None = None,
+        watch: Watch | None = None,
     ) -> Generator[Sampled]:
-        """Yield the trajectories of one job after the other.
-
-        Prompts that are too long are an error at last.
-        """
-        refusals = self._refusals(jobs)
+        """Yield the trajectories of one job after the other; then an error if prompts were too long."""
+        with self._call():
+            refusals = [self._refusal(job.messages, self._prompt(job.messages, job.params)) for job in jobs]
         fitting = [
             job if refusal is None else job._replace(over=lambda: True)
             for job, refusal in zip(jobs, refusals, strict=True)
         ]
-        yield from in_turn(self, fitting, controller, watch=watch)
+        yield from super().sample_all(fitting, controller, watch=watch)
         refused = [refusal for refusal in refusals if refusal is not None]
         if refused:
             raise not_sampled(refused, len(jobs))
-
-    def _refusals(self, jobs: Sequence[Job]) -> list[str | None]:
-        self._calls.begin()
-        try:
-            return [self._refusal(job.messages, self._prompt(job.messages, job.params)) for job in jobs]
-        finally:
-            self._calls.end()
 
     def _refusal(self, messages: Sequence[Message], prompt: list[int]) -> str | None:
         """Return what is wrong with a prompt, None if it fits."""
@@ -134,25 +101,20 @@ class LlamaCppEngine:
     def _prompt(self, messages: Sequence[Message], params: SamplingParams) -> list[int]:
         return self._llama.tokenize(self._llama.chat_prompt(messages, params.thinking), special=True)
 
-    def _sample(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        params: SamplingParams,
-        controller: Controller | None,
-        indices: Sequence[int] | None,
-        watch: Callable[[Progress], None] | None,
-        answered: Callable[[str], bool],
-    ) -> Generator[Trajectory]:
-        prompt = self._prompt(messages, params)
-        refusal = self._refusal(messages, prompt)
+    def sample_job(
+        self, job: Job, controller: Controller | None, watch: Watch | None
+    ) -> Iterator[Trajectory]:
+        """Yield the trajectories of one prompt as they finish."""
+        params = job.params
+        prompt = self._prompt(job.messages, params)
+        refusal = self._refusal(job.messages, prompt)
         if refusal is not None:
             raise InputError(refusal)
         params = replace(params, max_tokens=min(params.max_tokens, self._llama.n_ctx_train - len(prompt)))
-        n_slots = min(n, self._n_slots)
+        n_slots = min(len(job.indices), self._n_slots)
         context = self._sized_context(n_slots + 1, len(prompt) + params.max_tokens)
         sampler = TokenSampler(self._llama.n_vocab, params)
-        waiting = list(range(n) if indices is None else indices)[::-1]
+        waiting = list(job.indices)[::-1]
         live: dict[int, _Slot] = {}
         free = list(range(n_slots, 0, -1))
         n_tokens = n_reflections = 0
@@ -162,7 +124,7 @@ class LlamaCppEngine:
             while waiting or live:
                 finished: list[Drive] = []
                 while waiting and free:
-                    drive = Drive(waiting.pop(), params, self._llama, sampler, controller, answered)
+                    drive = Drive(waiting.pop(), params, self._llama, sampler, controller)
                     slot = free.pop()
                     context.copy(_PROMPT, slot)
                     live[slot] = _Slot(drive, drive.advance(first))

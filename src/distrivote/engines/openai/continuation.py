@@ -14,7 +14,7 @@ import codecs
 import copy
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -33,9 +33,7 @@ from distrivote.trajectory import Floats, Trajectory
 class SteeredReply:
     """One trajectory, in as many replies as it takes."""
 
-    def __init__(
-        self, controller: Controller, params: SamplingParams, k: int, answered: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, controller: Controller, params: SamplingParams, k: int) -> None:
         self.finish_reason: str | None = None
         self.n_reflections = 0
         self.n_parts = 0
@@ -45,7 +43,7 @@ class SteeredReply:
         self._uses_entropy = controller.uses_entropy
         self._params = params
         self._k = k
-        self._answered = answered
+        self._has_answer = controller.has_answer
         self._texts: list[str] = []
         self._logprobs: list[float] = []
         self._rows: list[array[float]] = []
@@ -98,7 +96,7 @@ class SteeredReply:
             return
         reason = self._reply.finish_reason
         if reason in ("stop", None):
-            injection = self._stream.at_end(lambda: self._answered(self.prefix))
+            injection = self._stream.at_end(lambda: self._has_answer(self.prefix))
             if injection is not None:
                 self._inject(injection)
                 return

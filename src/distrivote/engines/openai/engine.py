@@ -15,20 +15,18 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import closing, suppress
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
+from distrivote.engines.base import BatchEngine, Job, Sampled, Watch
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.protocol import ENDPOINTS
 from distrivote.engines.openai.scheduler import Call, Note, Settings
 from distrivote.errors import DistrivoteError, EngineError, InputError, UnknownNameError
-from distrivote.problem import Message
 from distrivote.steering import Controller
-from distrivote.trajectory import Trajectory
 
 T = TypeVar("T")
 
@@ -40,7 +38,7 @@ _CANCEL_SECONDS = 2.0
 _END = object()
 
 
-class OpenAIEngine:
+class OpenAIEngine(BatchEngine):
     """Samples from OpenAI-compatible servers."""
 
     name = "openai"
@@ -114,28 +112,8 @@ class OpenAIEngine:
     def __repr__(self) -> str:
         return f"OpenAIEngine({[server.url for server in self._servers]!r}, model={self.model!r})"
 
-    def sample(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        params: SamplingParams,
-        controller: Controller | None = None,
-        *,
-        indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,
-    ) -> Generator[Trajectory]:
-        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
-        job = Job(messages, params, list(range(n) if indices is None else indices))
-        with closing(self.sample_all([job], controller, watch=watch)) as samples:
-            for sampled in samples:
-                yield sampled.trajectory
-
-    def sample_all(
-        self,
-        jobs: Sequence[Job],
-        controller: Controller | None = None,
-        *,
-        watch: Callable[[Progress], None] | None = None,
+    def sample_jobs(
+        self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
     ) -> Generator[Sampled]:
         """Yield the trajectories of all jobs as they finish, mixed.
 
@@ -149,8 +127,6 @@ class OpenAIEngine:
             )
         if not any(job.indices for job in jobs):
             return
-        if self._loop.is_closed():
-            raise DistrivoteError("the engine is closed: make a new one")
         results: SimpleQueue[Any] = SimpleQueue()
         call = Call(self._servers, self._settings, jobs, controller, results, self._room)
         future = self._submit(_then(call.run(self._n_parallel), lambda: results.put(_END)))
@@ -174,18 +150,14 @@ class OpenAIEngine:
                     while results.get(timeout=_CANCEL_SECONDS) is not _END:
                         pass
 
-    def close(self) -> None:
-        """End the thread and close the connections. Sampling must be over."""
-        if self._loop.is_closed():
-            return
+    def release(self) -> None:
+        """End the thread and close the connections."""
         self._do(_closed(self._servers))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def _results(
-        self, results: SimpleQueue[Any], call: Call, watch: Callable[[Progress], None] | None
-    ) -> Generator[Any]:
+    def _results(self, results: SimpleQueue[Any], call: Call, watch: Watch | None) -> Generator[Any]:
         """Yield what comes, and look at the progress in between."""
         seen = -math.inf
         while True:

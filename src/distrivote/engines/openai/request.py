@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distrivote.answers.extract import auto
 from distrivote.confidence.tokens import entries_given, token_confidence, token_entropy
 from distrivote.engines.base import Job
 from distrivote.engines.openai.capabilities import continued_prompt, prompt_text
@@ -247,12 +246,7 @@ class Sampler:
         assert self.controller is not None
         job = item.job
         dialect = self._dialect(server, job)
-        reply = SteeredReply(
-            self.controller,
-            job.params,
-            min(dialect.n_logprobs, job.params.k),
-            lambda text: auto(text) is not None,
-        )
+        reply = SteeredReply(self.controller, job.params, min(dialect.n_logprobs, job.params.k))
         prefix = ""
         begun = time.monotonic()
         n_prompt: int | None = None

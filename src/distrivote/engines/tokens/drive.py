@@ -15,7 +15,7 @@ from __future__ import annotations
 import codecs
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from distrivote.engines.tokens.sampling import Logits, Position, TokenSampler, w
 from distrivote.engines.tokens.spelling import cut
 from distrivote.engines.tokens.tables import CONTEXT, cut_behind
 from distrivote.steering import ENDED, Controller, End, Injection, ReleasedStream
+from distrivote.steering.controller import gives_answer
 from distrivote.trajectory import Trajectory
 
 _UNIFORMS = 256
@@ -71,7 +72,6 @@ class Drive:
         vocabulary: Vocabulary,
         sampler: TokenSampler,
         controller: Controller | None,
-        answered: Callable[[str], bool],
     ) -> None:
         self.index = index
         self.finish_reason: str | None = None
@@ -84,7 +84,7 @@ class Drive:
         self._vocabulary = vocabulary
         self._sampler = sampler
         self._controller = None if controller is None else controller.start()
-        self._answered = answered
+        self._has_answer = gives_answer if controller is None else controller.has_answer
         self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([params.seed, index])))
         self._uniforms = self._random.random(_UNIFORMS)
         self._n_drawn = 0
@@ -162,7 +162,7 @@ class Drive:
     def _at_end(self) -> Injection | None:
         if self._controller is None:
             return None
-        return self._controller.at_end(lambda: self._answered("".join(self._texts)))
+        return self._controller.at_end(lambda: self._has_answer("".join(self._texts)))
 
     def _append(self, token: int, logits: Logits, position: Position, top: npt.NDArray[np.float64]) -> None:
         text = self._decoder.decode(self._vocabulary.pieces[token])

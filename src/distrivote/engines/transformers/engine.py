@@ -23,27 +23,22 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.answers.extract import auto
-from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
+from distrivote.engines.base import BatchEngine, Job, Progress, Sampled, SamplingParams, Watch
 from distrivote.engines.tokens.drive import Drive
 from distrivote.engines.tokens.long_prompts import not_sampled, too_long
-from distrivote.engines.tokens.one_at_a_time import OneAtATime
 from distrivote.engines.tokens.sampling import Logits, TokenSampler
 from distrivote.engines.transformers.model import TransformersModel
 from distrivote.errors import InputError
-from distrivote.problem import Message
 from distrivote.steering import Controller
-from distrivote.trajectory import Trajectory
 
 _Event: TypeAlias = Progress | Sampled | BaseException | None
 """What the decoding thread says; None: it is done."""
 
 
-class TransformersEngine:
+class TransformersEngine(BatchEngine):
     """Samples from a Hugging Face model in this process."""
 
     name = "transformers"
-    concurrent = False
 
     def __init__(
         self,
@@ -69,74 +64,34 @@ class TransformersEngine:
         self._transformer = TransformersModel(model, device, dtype)
         self.model = self._transformer.name
         self._batch_size = batch_size
-        self._calls = OneAtATime()
 
-    def close(self) -> None:
-        """Free the model's memory. Sampling must be over: its iterator at its end, or closed."""
-        if self._calls.close():
-            self._transformer.close()
+    def release(self) -> None:
+        """Free the model's memory."""
+        self._transformer.close()
 
-    def sample(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        params: SamplingParams,
-        controller: Controller | None = None,
-        *,
-        indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,
-        answered: Callable[[str], bool] = lambda text: auto(text) is not None,
-    ) -> Generator[Trajectory]:
-        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
-        jobs = [Job(messages, params, range(n) if indices is None else indices)]
-        with closing(self._sample(jobs, controller, watch, answered)) as samples:
-            for sampled in samples:
-                yield sampled.trajectory
-
-    def sample_all(
-        self,
-        jobs: Sequence[Job],
-        controller: Controller | None = None,
-        *,
-        watch: Callable[[Progress], None] | None = None,
+    def sample_jobs(
+        self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
     ) -> Generator[Sampled]:
-        """Yield the trajectories of all jobs as they finish, in any order."""
-        return self._sample(jobs, controller, watch, lambda text: auto(text) is not None)
-
-    def _sample(
-        self,
-        jobs: Sequence[Job],
-        controller: Controller | None,
-        watch: Callable[[Progress], None] | None,
-        answered: Callable[[str], bool],
-    ) -> Generator[Sampled]:
-        self._calls.begin()
-        try:
-            prompts = [self._transformer.chat_prompt(job.messages, job.params.thinking) for job in jobs]
-            refusals = [self._refusal(job, prompt) for job, prompt in zip(jobs, prompts, strict=True)]
-            wanted = [
-                (number, job, prompt)
-                for number, (job, prompt) in enumerate(zip(jobs, prompts, strict=True))
-                if refusals[number] is None
-            ]
-            rows = self._rows(wanted, controller, answered)
-            decoding = _Decoding(self._transformer, self._batch_size, rows)
-            with closing(decoding.events()) as events:
-                for event in events:
-                    if isinstance(event, Sampled):
-                        yield event
-                    elif watch is not None:
-                        watch(event)
-            if refused := [refusal for refusal in refusals if refusal is not None]:
-                raise not_sampled(refused, len(jobs))
-        finally:
-            self._calls.end()
+        """Yield the trajectories of all jobs as they finish; then an error if prompts were too long."""
+        prompts = [self._transformer.chat_prompt(job.messages, job.params.thinking) for job in jobs]
+        refusals = [self._refusal(job, prompt) for job, prompt in zip(jobs, prompts, strict=True)]
+        wanted = [
+            (number, job, prompt)
+            for number, (job, prompt) in enumerate(zip(jobs, prompts, strict=True))
+            if refusals[number] is None
+        ]
+        decoding = _Decoding(self._transformer, self._batch_size, self._rows(wanted, controller))
+        with closing(decoding.events()) as events:
+            for event in events:
+                if isinstance(event, Sampled):
+                    yield event
+                elif watch is not None:
+                    watch(event)
+        if refused := [refusal for refusal in refusals if refusal is not None]:
+            raise not_sampled(refused, len(jobs))
 
     def _rows(
-        self,
-        wanted: Sequence[tuple[int, Job, list[int]]],
-        controller: Controller | None,
-        answered: Callable[[str], bool],
+        self, wanted: Sequence[tuple[int, Job, list[int]]], controller: Controller | None
     ) -> Iterator[_Row]:
         """Return the rows of all trajectories of numbered jobs and prompts, each made when its turn comes."""
         samplers: dict[SamplingParams, TokenSampler] = {}
@@ -148,7 +103,7 @@ class TransformersEngine:
             if self._transformer.n_ctx is not None:
                 room = self._transformer.n_ctx - len(prompt)
                 params = replace(params, max_tokens=min(params.max_tokens, room))
-            drive = Drive(index, params, self._transformer, sampler, controller, answered)
+            drive = Drive(index, params, self._transformer, sampler, controller)
             return _Row(number, prompt, params.max_tokens, drive)
 
         return (

@@ -9,30 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
+from distrivote.engines.base import BatchEngine, Job, Progress, Sampled, SamplingParams, Watch
 from distrivote.engines.tokens.long_prompts import not_sampled, too_long
-from distrivote.engines.tokens.one_at_a_time import OneAtATime
 from distrivote.engines.tokens.tables import chat_text, cutter, end_tokens_of, table_of
 from distrivote.engines.vllm.args import Xargs, xargs_of
 from distrivote.engines.vllm.replies import Reply
 from distrivote.errors import EngineError, InputError, MissingPackageError, UnknownNameError
 from distrivote.problem import Message
 from distrivote.steering import Controller
-from distrivote.trajectory import Trajectory
 
 PLUGIN = "distrivote.engines.vllm.plugin:SelfStepConf"
 
 
-class VllmEngine:
+class VllmEngine(BatchEngine):
     """Samples from a model that vLLM runs in this process."""
 
     name = "vllm"
-    concurrent = False
 
     def __init__(
         self,
@@ -61,45 +57,19 @@ class VllmEngine:
         self._ends = end_tokens_of(self._tokenizer)
         self._n_context: int = config.max_model_len
         self._max_logprobs: int = config.max_logprobs
-        self._calls = OneAtATime()
         self._n_calls = 0
 
-    def close(self) -> None:
-        """End vLLM. Sampling must be over: its iterator at its end, or closed."""
-        if self._calls.close():
-            self._engine.engine_core.shutdown()
-            del self._engine, self._llm
+    def release(self) -> None:
+        """End vLLM."""
+        self._engine.engine_core.shutdown()
+        del self._engine, self._llm
 
-    def sample(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        params: SamplingParams,
-        controller: Controller | None = None,
-        *,
-        indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,
-    ) -> Generator[Trajectory]:
-        """Yield n trajectories as they finish; closing the iterator cancels the rest."""
-        job = Job(messages, params, range(n) if indices is None else indices)
-        with closing(self.sample_all([job], controller, watch=watch)) as samples:
-            for sampled in samples:
-                yield sampled.trajectory
-
-    def sample_all(
-        self,
-        jobs: Sequence[Job],
-        controller: Controller | None = None,
-        *,
-        watch: Callable[[Progress], None] | None = None,
+    def sample_jobs(
+        self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
     ) -> Generator[Sampled]:
-        """Yield the trajectories of all jobs as they finish; closing the iterator cancels the rest.
-
-        Prompts that are too long are an error at last.
-        """
+        """Yield the trajectories of all jobs as they finish; then an error if prompts were too long."""
         xargs = None if controller is None else self._xargs(controller)
         steering = None if controller is None else controller.plugin_settings()
-        self._calls.begin()
         live: dict[str, Reply] = {}
         try:
             self._n_calls += 1
@@ -125,7 +95,6 @@ class VllmEngine:
         finally:
             if live:
                 self._engine.abort_request(list(live))
-            self._calls.end()
 
     def _drop_unwanted(self, jobs: Sequence[Job], live: dict[str, Reply]) -> None:
         over = {number for number, job in enumerate(jobs) if job.over()}
