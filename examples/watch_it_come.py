@@ -4,27 +4,27 @@ import asyncio
 from collections import Counter
 from contextlib import aclosing
 
+import distrivote
 from distrivote import Problem, SamplingParams, asample, solution_of
 from distrivote.answers.extract import auto
-from distrivote.engines.llamacpp import LlamaCppEngine
 
 PROBLEM = Problem("A box holds 6 pens. How many pens are in 2 boxes?", template="worked")
 
 
 async def main() -> None:
-    engine = LlamaCppEngine("smollm2-135m")
     trajectories, votes = [], Counter()
+    params = SamplingParams(max_tokens=64)
     # aclosing: leaving the loop early cancels what is under way before anything else happens.
-    async with aclosing(asample(engine, PROBLEM, 32, params=SamplingParams(max_tokens=64))) as stream:
-        async for trajectory in stream:
-            trajectories.append(trajectory)
-            found = auto(trajectory.text)
-            votes[found.answer if found else None] += 1
-            print(f"{len(trajectories):3} {found.answer if found else 'no answer'}")
-            if votes.most_common(1)[0][1] == 5:
-                break
+    with distrivote.open() as engine:
+        async with aclosing(asample(engine, PROBLEM, 32, params=params)) as stream:
+            async for trajectory in stream:
+                trajectories.append(trajectory)
+                found = auto(trajectory.text)
+                votes[found.answer if found else None] += 1
+                print(f"{len(trajectories):3} {found.answer if found else 'no answer'}")
+                if votes.most_common(1)[0][1] == 5:
+                    break
     print(solution_of(PROBLEM, trajectories).tally.explain())
-    engine.close()
 
 
 asyncio.run(main())

@@ -40,7 +40,7 @@ def blocks(language: str) -> list[object]:
 
 
 def asks_a_model(text: str) -> bool:
-    return "LlamaCppEngine(" in text
+    return "distrivote.open()" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -10,6 +10,7 @@ from distrivote.faces import face
 if TYPE_CHECKING:
     from distrivote.answers.equality import Equality, equality
     from distrivote.engines.base import SamplingParams
+    from distrivote.engines.choice import open
     from distrivote.errors import (
         DistrivoteError,
         EngineError,
@@ -57,6 +58,7 @@ __all__ = [
     "equality",
     "from_openai",
     "from_vllm",
+    "open",
     "parse_method",
     "sample",
     "solution_of",
@@ -70,6 +72,7 @@ __getattr__ = face(
     {
         "answers.equality": "Equality equality",
         "engines.base": "SamplingParams",
+        "engines.choice": "open",
         "errors": "DistrivoteError EngineError InputError MissingPackageError UnknownNameError",
         "flow": "Solution sample solution_of solve",
         "flow_async": "asample asolve",

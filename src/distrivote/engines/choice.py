@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from distrivote.engines.base import Engine
+from distrivote.engines.base import BaseEngine
 from distrivote.engines.llamacpp.files import BUILT_IN
 from distrivote.errors import InputError, UnknownNameError
 
@@ -72,7 +75,7 @@ def open_engine(
     *,
     say: Callable[[str], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
-) -> Engine:
+) -> BaseEngine:
     """Return the engine, ready to sample.
 
     `say` is called before anything that takes long, `note` with what the user should know.
@@ -94,6 +97,60 @@ def open_engine(
     from distrivote.engines.llamacpp.engine import LlamaCppEngine
 
     return LlamaCppEngine(choice.model or BUILT_IN, **_known(LlamaCppEngine, choice), say=say)
+
+
+def open(
+    what: str | os.PathLike[str] | None = None,
+    *,
+    engine: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    **options: Any,
+) -> BaseEngine:
+    """Return the engine for a server, a model file, a model by name, or the built-in model.
+
+        with distrivote.open("http://localhost:8000/v1") as engine:
+            solution = distrivote.solve(engine, "What is 6 * 7?")
+
+    Args:
+        what: The URL of an OpenAI-compatible server; the path of a GGUF file or `hf:ORG/REPO/FILE`; ORG/NAME
+            or a folder, which need `engine`; nothing for the built-in model.
+        engine: embedded, openai, vllm or transformers, where `what` does not say it.
+        say: Called with a sentence before anything that takes long, and with what the user should know.
+        options: Arguments of the engine's constructor, such as `model` and `api_key` of a server, `n_slots`
+            of the embedded engine, or those of vLLM itself.
+    """
+    name = None if what is None else os.fspath(what)
+    if engine is None:
+        engine = _engine_for(name)
+    if engine == "openai":
+        urls = () if name is None else (name,)
+        model, key = options.pop("model", None), options.pop("api_key", None)
+        return open_engine(EngineChoice(engine, model, urls, key, options), say=say, note=say)
+    return open_engine(EngineChoice(engine, name, options=options), say=say, note=say)
+
+
+def _engine_for(name: str | None) -> str:
+    """Return the name of the engine for what `open` was given.
+
+    >>> _engine_for("localhost:8000"), _engine_for("hf:org/repo/model.gguf")
+    ('openai', 'embedded')
+    """
+    if name is None or name == BUILT_IN or name.startswith("hf:"):
+        return "embedded"
+    if "://" in name or re.fullmatch(r"[\w.-]+:\d+(/.*)?", name):
+        return "openai"
+    path = Path(name).expanduser()
+    if path.is_file() or path.suffix == ".gguf":
+        return "embedded"
+    if path.is_dir() or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        raise InputError(
+            f"{name} is a model that vLLM and transformers can run: say which by engine='vllm' or"
+            " engine='transformers'; the embedded engine takes a GGUF file or hf:ORG/REPO/FILE"
+        )
+    raise InputError(
+        f"{name!r} is no model: give the URL of a server, the path of a GGUF file, hf:ORG/REPO/FILE, ORG/NAME"
+        f" with engine='vllm' or engine='transformers', or {BUILT_IN}"
+    )
 
 
 def _known(engine: type, choice: EngineChoice) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class ControllerStream(Protocol):
 def gives_answer(text: str) -> bool:
     """Say whether a text gives an answer in any of the usual ways.
 
-    >>> gives_answer("So it is \\boxed{4}."), gives_answer("Let me see.")
+    >>> gives_answer("So it is \\boxed{4}."), gives_answer("")
     (True, False)
     """
     return auto(text) is not None
