@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import pytest
 
 from distrivote import Problem, SamplingParams, SelfStepConf, vote
 from distrivote.engines.openai import client as openai_server
-from distrivote.engines.openai import fleet as openai_fleet
 from distrivote.engines.openai import length as openai_length
 from distrivote.engines.openai import request as openai_sampling
 from distrivote.engines.openai import scheduler as openai_call
@@ -24,6 +24,7 @@ from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.continuation import SteeredReply
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.openai.faults import Fault, fault_of_event, fault_of_reply
+from distrivote.engines.openai.patience import Backoff, Patience
 from distrivote.engines.openai.reply import Reply as StreamedReply
 from distrivote.errors import EngineError, InputError
 from distrivote.generation.sampling import generate, todo
@@ -36,6 +37,8 @@ from faults.faulty_server import FAULTS, MENDED, FaultyServer, SeededModel
 PROBLEMS = [Problem(f"What is {n} + {n}?", f"q{n}", "12") for n in range(5)]
 PARAMS = SamplingParams(max_tokens=40, seed=3)
 BUDGET = 12
+HURRIED = Patience(timeout=1.0, retry=Backoff(0.01, 0.1), aside=Backoff(0.02, 60.0), usage=0.1)
+DEFAULTS = {"n_parallel": 16, "patience": HURRIED}
 COLUMNS = ["question_id", "sample", "seed", "text", "answer", "confidence", "logprob", "entropy", "k"]
 COLUMNS += ["n_tokens", "finish_reason", "step_ends", "step_confidences", "reflections"]
 
@@ -43,10 +46,6 @@ COLUMNS += ["n_tokens", "finish_reason", "step_ends", "step_confidences", "refle
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(openai_call, "_FIRST_DELAY", 0.01)
-    monkeypatch.setattr(openai_call, "_LONGEST_DELAY", 0.1)
-    monkeypatch.setattr(openai_fleet, "_FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(openai_sampling, "_USAGE_SECONDS", 0.1)
 
 
 def run(
@@ -56,7 +55,7 @@ def run(
     manifest = Manifest.of("openai", "toy", "math", "made up", PARAMS, controller, budget=budget)
     with (
         ScriptedServer(answer) as server,
-        closing(OpenAIEngine(server.url, **{"n_parallel": 16, "timeout": 1.0} | options)) as engine,
+        closing(OpenAIEngine(server.url, **DEFAULTS | options)) as engine,
         RunWriter(path, manifest) as writer,
     ):
         list(generate(engine, todo(PROBLEMS, budget, writer.done()), writer, PARAMS, controller))
@@ -100,7 +99,7 @@ def test_with_a_third_of_all_replies_faulty_the_vote_is_that_of_the_healthy_run(
     assert len(healthy) == len(PROBLEMS) * BUDGET
     assert {key: plain(row) for key, row in faulty.items()} == {k: plain(row) for k, row in healthy.items()}
     assert winners(faulty) == winners(healthy)
-    assert max(server.n_asked.values()) <= 4 * openai_call._ATTEMPTS
+    assert max(server.n_asked.values()) <= 4 * HURRIED.n_attempts
 
 
 def test_with_every_fault_each_trajectory_is_right_or_says_what_is_wrong(tmp_path: Path) -> None:
@@ -214,7 +213,7 @@ def test_a_server_that_only_fails_is_given_up_after_a_bounded_number_of_attempts
     with pytest.raises(EngineError, match="broke off a reply") as caught:
         run(server, tmp_path / "run")
     assert caught.value.retryable
-    assert max(server.n_asked.values()) <= openai_call._ATTEMPTS
+    assert max(server.n_asked.values()) <= HURRIED.n_attempts
     assert rows_of(tmp_path / "run") == {}
 
 
@@ -257,7 +256,6 @@ def test_a_stream_that_never_says_anything_is_left(
 ) -> None:
     monkeypatch.setattr(openai_server, "LARGEST", 1 << 19)
     monkeypatch.setattr(openai_length, "_SPARE_CHUNKS", 100)
-    monkeypatch.setattr(openai_call, "_ATTEMPTS", 2)
 
     def answer(request: Request) -> Reply:
         reply = SeededModel()(request)
@@ -265,7 +263,7 @@ def test_a_stream_that_never_says_anything_is_left(
         return Reply(events=repeated(event), pause=pause) if streams else reply
 
     with pytest.raises(EngineError, match=says):
-        run(answer, tmp_path / "run", budget=1, n_parallel=2)
+        run(answer, tmp_path / "run", budget=1, n_parallel=2, patience=replace(HURRIED, n_attempts=2))
 
 
 def test_a_text_without_tokens_that_never_ends_is_cut(tmp_path: Path) -> None:
@@ -304,13 +302,13 @@ def mutated(value: Any, rng: random.Random) -> Any:
 
 def test_no_chunk_makes_anything_but_a_fault() -> None:
     rng = random.Random(0)
-    server = Server(address_of("http://h/v1"), "toy", "key", 1.0)
+    server = Server(address_of("http://h/v1"), "toy", "key")
     body = {"model": "toy", "messages": [{"role": "user", "content": "?"}], "max_tokens": 40}
     request = Request("POST", "/v1/chat/completions", {}, body | {"stream": True, "top_logprobs": 20})
     chunks = [event for event in SeededModel()(request).events if event["choices"]]
     n_read = 0
     for _ in range(1000):
-        steered = SteeredReply(SelfStepConf(), PARAMS, 20, lambda _: True)
+        steered = SteeredReply(SelfStepConf(), PARAMS, 20)
         streamed = StreamedReply()
         try:
             for chunk in (mutated(rng.choice(chunks), rng), *chunks):

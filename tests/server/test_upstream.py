@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import openai
 import pytest
 
-from distrivote.engines.openai import fleet as openai_fleet
-from distrivote.engines.openai import scheduler as openai_call
 from distrivote.engines.openai.engine import OpenAIEngine
+from distrivote.engines.openai.patience import PATIENCE, Backoff, Patience
 from distrivote.engines.replay import ReplayEngine
 from distrivote.server.settings import Settings
 from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer
@@ -29,9 +28,14 @@ def says(_prefix: str) -> Sequence[Token]:
 
 
 @contextmanager
-def in_front_of(url: str, model: str | None = None, *, ssc: bool = True) -> Iterator[str]:
+def in_front_of(
+    url: str, model: str | None = None, *, ssc: bool = True, patience: Patience = PATIENCE
+) -> Iterator[str]:
     """Serve what a server at an address samples."""
-    with closing(OpenAIEngine(url, model)) as engine, serving(engine, Settings(budget=6, ssc=ssc)) as own:
+    with (
+        OpenAIEngine(url, model, patience=patience) as engine,
+        serving(engine, Settings(budget=6, ssc=ssc)) as own,
+    ):
         yield own
 
 
@@ -75,9 +79,8 @@ def test_a_client_that_goes_away_ends_the_streams_of_the_other_server(path: str)
     assert upstream.n_left == 6
 
 
-def test_one_that_dies_on_the_way_leaves_a_vote_on_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_call, "_FIRST_DELAY", 0.01)
-    monkeypatch.setattr(openai_fleet, "PATIENCE", 0.0)
+def test_one_that_dies_on_the_way_leaves_a_vote_on_what_there_is() -> None:
+    patience = Patience(retry=Backoff(0.01, 30.0), without_server=0.0)
     toy, begun = ToyServer(says), threading.Lock()
     n_begun = 0
 
@@ -90,7 +93,7 @@ def test_one_that_dies_on_the_way_leaves_a_vote_on_what_there_is(monkeypatch: py
                 reply.end, reply.events = "hang", list(reply.events)[:2]
         return reply
 
-    with ScriptedServer(answer) as upstream, in_front_of(upstream.url) as url:
+    with ScriptedServer(answer) as upstream, in_front_of(upstream.url, patience=patience) as url:
         replies: list[Any] = []
         asking = threading.Thread(
             target=lambda: replies.append(httpx.post(f"{url}/v1/chat/completions", json=BODY, timeout=60))
@@ -106,11 +109,10 @@ def test_one_that_dies_on_the_way_leaves_a_vote_on_what_there_is(monkeypatch: py
     assert upstream.url in vote["stopped"]
 
 
-def test_one_that_is_not_there_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_call, "_FIRST_DELAY", 0.01)
+def test_one_that_is_not_there_is_an_error_that_names_it() -> None:
     with ScriptedServer(ToyServer(says)) as upstream:
         pass
-    with in_front_of(upstream.url, "toy") as url:
+    with in_front_of(upstream.url, "toy", patience=Patience(retry=Backoff(0.01, 30.0))) as url:
         reply = httpx.post(f"{url}/v1/chat/completions", json=BODY)
     assert reply.status_code == 502
     assert upstream.url in reply.json()["error"]["message"]

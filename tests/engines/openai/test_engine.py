@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
-from distrivote.engines.openai import request as openai_sampling
-from distrivote.engines.openai import scheduler as openai_call
 from distrivote.engines.openai.client import address_of
 from distrivote.engines.openai.engine import OpenAIEngine
+from distrivote.engines.openai.patience import Backoff, Patience
 from distrivote.engines.openai.protocol import seed_of
 from distrivote.errors import DistrivoteError, EngineError, InputError
 from distrivote.problem import Message, Problem
@@ -38,6 +37,7 @@ from engines.scripted_server import (
 )
 
 QUESTION = (Message("user", "What is 2 + 2?"),)
+HURRIED = Patience(retry=Backoff(0.01, 30.0))
 PARAMS = SamplingParams(max_tokens=50)
 SURE = [Token("Sure", 10.0), Token(".", 10.0), Token("\n", 10.0), Token("\n", 10.0)]
 UNSURE = [Token("Hm", 2.0), Token(".\n\n", 2.0)]
@@ -56,7 +56,7 @@ def story(prefix: str) -> Sequence[Token]:
 
 @contextlib.contextmanager
 def engine_at(*urls: str, **options: Any) -> Iterator[OpenAIEngine]:
-    engine = OpenAIEngine(list(urls), options.pop("model", "toy"), **options)
+    engine = OpenAIEngine(list(urls), options.pop("model", "toy"), **{"patience": HURRIED} | options)
     try:
         yield engine
     finally:
@@ -72,7 +72,6 @@ def serving(toy: Any, **options: Any) -> Iterator[tuple[ScriptedServer, OpenAIEn
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(openai_call, "_FIRST_DELAY", 0.01)
 
 
 def sample(
@@ -212,12 +211,9 @@ def test_something_else_than_a_model_server_is_noticed(body: Any) -> None:
         ({"message": "Provider is down", "code": 502}, "failed .*Provider is down"),
     ],
 )
-def test_an_error_inside_the_first_reply_is_told_in_the_servers_words(
-    monkeypatch: pytest.MonkeyPatch, error: Any, says: str
-) -> None:
-    monkeypatch.setattr("distrivote.engines.openai.capabilities._FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(openai_call, "_ATTEMPTS", 1)
-    with serving(lambda _: Reply(body={"error": error})) as (_, engine):
+def test_an_error_inside_the_first_reply_is_told_in_the_servers_words(error: Any, says: str) -> None:
+    patience = Patience(probe=Backoff(0.01, 3.0), n_attempts=1)
+    with serving(lambda _: Reply(body={"error": error}), patience=patience) as (_, engine):
         with pytest.raises(EngineError, match=says) as caught:
             sample(engine)
         assert "--base-url" not in str(caught.value)
@@ -330,14 +326,12 @@ def test_a_stream_is_known_by_its_beginning_where_its_type_is_another() -> None:
         assert [(t.text, t.n_tokens) for t in sample(engine, 2)] == [(PLAIN, 7)] * 2
 
 
-def test_a_server_that_ends_no_stream_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_sampling, "_USAGE_SECONDS", 0.05)
-
+def test_a_server_that_ends_no_stream_costs_no_reply() -> None:
     def hanging(request: Request) -> Reply:
         return replace(toy(request), end="hang")
 
     toy = ToyServer(story, tells_usage=False)
-    with serving(hanging) as (_, engine):
+    with serving(hanging, patience=replace(HURRIED, usage=0.05)) as (_, engine):
         assert [found.text for found in sample(engine, 2)] == [PLAIN, PLAIN]
 
 
@@ -757,10 +751,7 @@ def test_a_passing_fault_is_tried_again(name: str) -> None:
     assert seen[-1].n_tokens == 4 * 7
 
 
-def test_a_server_that_keeps_failing_is_an_error_that_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distrivote.engines.openai.fleet._FIRST_PAUSE", 0.1)
-    monkeypatch.setattr("distrivote.engines.openai.fleet.PATIENCE", 4.0)
-    monkeypatch.setattr("distrivote.engines.openai.fleet.LONG_PATIENCE", 4.0)
+def test_a_server_that_keeps_failing_is_an_error_that_loses_nothing() -> None:
     good = ToyServer(story)
     n_good = 0
 
@@ -772,7 +763,8 @@ def test_a_server_that_keeps_failing_is_an_error_that_loses_nothing(monkeypatch:
                 return refusal(500, "out of memory")
         return good(request)
 
-    with serving(answer, n_parallel=1) as (_, engine):
+    patience = replace(HURRIED, aside=Backoff(0.1, 60.0), without_server=4.0, without_known_server=4.0)
+    with serving(answer, n_parallel=1, patience=patience) as (_, engine):
         found: list[Trajectory] = []
         with pytest.raises(EngineError, match=r"^5 of 8 trajectories are missing: .*out of memory") as caught:
             found.extend(engine.sample(QUESTION, 8, PARAMS))  # keeps what came before the error
@@ -832,10 +824,7 @@ def test_a_server_that_refused_everything_is_asked_again_by_the_next_call(status
         assert sample(engine)[0].text == PLAIN
 
 
-def test_being_told_to_wait_costs_no_trajectory_while_others_are_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(openai_call, "_LONGEST_DELAY", 0.05)
+def test_being_told_to_wait_costs_no_trajectory_while_others_are_answered() -> None:
     toy, counts = ToyServer(story), Counter[int]()
 
     def answer(request: Request) -> Reply:
@@ -846,23 +835,22 @@ def test_being_told_to_wait_costs_no_trajectory_while_others_are_answered(
             return refusal(429, "slow down", retry_after=f"{0.2 - gone:.3f}")
         return toy(request)
 
-    with serving(answer) as (server, engine):
+    with serving(answer, patience=Patience(retry=Backoff(0.01, 0.05))) as (server, engine):
         assert len(sample(engine, 24)) == 24
         asked = Counter(body["seed"] for body in server.sampled())
-    assert max(asked.values()) > openai_call._ATTEMPTS
+    assert max(asked.values()) > HURRIED.n_attempts
 
 
-def test_being_told_to_wait_for_ever_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_call, "_LONGEST_DELAY", 0.05)
+def test_being_told_to_wait_for_ever_comes_to_an_end() -> None:
     toy = ToyServer(story)
 
     def answer(request: Request) -> Reply:
         return refusal(429, "slow down", retry_after="0") if request.body.get("stream") else toy(request)
 
-    with serving(answer) as (server, engine):
+    with serving(answer, patience=Patience(retry=Backoff(0.01, 0.05))) as (server, engine):
         with pytest.raises(EngineError, match="slow down"):
             sample(engine, 4)
-        assert len(server.sampled()) == 4 * openai_call._ATTEMPTS
+        assert len(server.sampled()) == 4 * HURRIED.n_attempts
 
 
 def test_a_field_that_the_server_does_not_know_is_named() -> None:
@@ -985,14 +973,15 @@ def test_requests_are_spread_and_every_trajectory_says_who_answered() -> None:
     assert min(counts.values()) >= 3
 
 
-def test_a_server_that_fails_is_set_aside_and_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distrivote.engines.openai.fleet._FIRST_PAUSE", 0.3)
+def test_a_server_that_fails_is_set_aside_and_tried_again_later() -> None:
     bad = ToyServer(story, faults=[refusal(500, "oops") for _ in range(3)])
     good = ToyServer(story, pause=0.01)
     with (
         ScriptedServer(bad) as one,
         ScriptedServer(good) as other,
-        engine_at(one.url, other.url, n_parallel=4) as engine,
+        engine_at(
+            one.url, other.url, n_parallel=4, patience=replace(HURRIED, aside=Backoff(0.3, 60.0))
+        ) as engine,
     ):
         found = sample(engine, 40)
         counts = Counter(t.server for t in found)
@@ -1037,10 +1026,7 @@ def test_servers_with_different_numbers_of_log_probabilities_give_the_smaller_on
 
 
 @pytest.mark.parametrize("gives", [5, 0])
-def test_a_server_that_is_met_late_is_not_compared_with_what_was_hoped_for(
-    monkeypatch: pytest.MonkeyPatch, gives: int
-) -> None:
-    monkeypatch.setattr("distrivote.engines.openai.capabilities._N_ATTEMPTS", 1)
+def test_a_server_that_is_met_late_is_not_compared_with_what_was_hoped_for(gives: int) -> None:
     toy, n_asked = ToyServer(story, gives=gives), 0
 
     def answer(request: Request) -> Reply:
@@ -1048,18 +1034,19 @@ def test_a_server_that_is_met_late_is_not_compared_with_what_was_hoped_for(
         n_asked += 1
         return refusal(429, "slow down", retry_after="0.05") if n_asked == 1 else toy(request)
 
-    with serving(answer) as (_, engine):
+    with serving(answer, patience=replace(HURRIED, n_probes=1)) as (_, engine):
         assert {t.top_logprobs.shape for t in sample(engine, 2)} == {(7, 5) if gives else (0, 0)}
 
 
-def test_a_server_that_was_not_there_at_first_is_used_once_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distrivote.engines.openai.fleet._FIRST_PAUSE", 0.05)
+def test_a_server_that_was_not_there_at_first_is_used_once_it_is() -> None:
     with ScriptedServer(ToyServer(story)) as gone:
         pass
     late = ScriptedServer(ToyServer(story), port=int(gone.url.split(":")[2].removesuffix("/v1")))
     with (
         ScriptedServer(ToyServer(story, pause=0.02)) as server,
-        engine_at(gone.url, server.url, n_parallel=2) as engine,
+        engine_at(
+            gone.url, server.url, n_parallel=2, patience=replace(HURRIED, aside=Backoff(0.05, 60.0))
+        ) as engine,
     ):
         samples = engine.sample(QUESTION, 40, PARAMS)
         found = [next(samples)]
@@ -1073,12 +1060,9 @@ def test_the_same_address_twice_is_one_server() -> None:
         assert sample(engine)[0].server is None
 
 
-def test_a_server_that_dies_in_between_is_an_error_that_names_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("distrivote.engines.openai.fleet._FIRST_PAUSE", 0.2)
-    monkeypatch.setattr("distrivote.engines.openai.fleet.PATIENCE", 3.5)
-    with ScriptedServer(ToyServer(story)) as server, engine_at(server.url) as engine:
+def test_a_server_that_dies_in_between_is_an_error_that_names_it() -> None:
+    patience = replace(HURRIED, aside=Backoff(0.2, 60.0), without_server=3.5)
+    with ScriptedServer(ToyServer(story)) as server, engine_at(server.url, patience=patience) as engine:
         sample(engine)
         server.stop()
         with pytest.raises(EngineError, match="can't be reached"):

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope, names
+from distrivote.engines.openai.patience import Patience
 from distrivote.engines.openai.protocol import (
     DISPENSABLE,
     UNUSUAL,
@@ -47,15 +48,6 @@ _UNNAMED = (400, 422)
 _HELLO = (Message("user", "Hello"),)
 _FEW = SamplingParams(temperature=1.0, top_p=1.0, max_tokens=4)
 _ONE = replace(_FEW, max_tokens=1)
-_N_GREETINGS = 3
-"""How often a server is asked at most that gives fewer log-probabilities than it should."""
-
-_N_ATTEMPTS = 6
-"""How often a probe is tried at most where it fails in passing. An hour of sampling hangs on it."""
-
-_FIRST_PAUSE = 0.1
-_PATIENCE = 3.0
-"""Seconds."""
 
 _GO_ON: Body = {"continue_final_message": True, "add_generation_prompt": False}
 
@@ -81,7 +73,7 @@ async def greet(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
         seen.append(n if rows or has_text else dialect.n_logprobs)
         shows = shows or bool(rows)
         # A whole run is asked for by this number: that of one bad reply would spoil it.
-        if max(seen) >= dialect.n_logprobs or len(seen) == _N_GREETINGS:
+        if max(seen) >= dialect.n_logprobs or len(seen) == server.patience.n_logprob_probes:
             n = max(seen)
             n = n if n > 1 else 0  # one alone shows no spread
             return replace(dialect, n_logprobs=n, shows_logprobs=shows)
@@ -119,7 +111,7 @@ def _n_allowed(words: str, asked: int) -> int:
 
 async def models_of(server: Server) -> list[str]:
     """Return the names of the models that a server has."""
-    listing = await _patiently(partial(server.get, "models"))
+    listing = await _patiently(server.patience, partial(server.get, "models"))
     data = listing.get("data") if isinstance(listing, dict) else listing
     return [str(entry["id"]) for entry in data or [] if isinstance(entry, dict) and "id" in entry]
 
@@ -191,7 +183,7 @@ async def prompt_text(
 
 
 async def _beside(server: Server, path: str, body: Body) -> Any:
-    return await _patiently(partial(server.post_beside, path, body))
+    return await _patiently(server.patience, partial(server.post_beside, path, body))
 
 
 def continued_prompt(way: Continuation, messages: tuple[Message, ...], prefix: str) -> Prompt:
@@ -212,18 +204,19 @@ async def _completes(server: Server, dialect: Dialect, way: Continuation) -> boo
     return any(len(row) > 1 for row in rows)
 
 
-async def _patiently(probe: Callable[[], Awaitable[T]]) -> T:
-    """Return what a probe gives, which may fail a few times in passing, but not by taking long."""
-    for number in range(_N_ATTEMPTS - 1):
+async def _patiently(patience: Patience, probe: Callable[[], Awaitable[T]]) -> T:
+    """Return what a probe gives, which may fail a few times for a moment, but not by taking long."""
+    longest = patience.probe.longest
+    for number in range(patience.n_probes - 1):
         begun = time.monotonic()
         try:
             return await probe()
         except Fault as fault:
             took = time.monotonic() - begun
-            if fault.scope is not Scope.PASSING or not fault.reached or took > _PATIENCE:
+            if fault.scope is not Scope.PASSING or not fault.reached or took > longest:
                 raise
-            pause = _FIRST_PAUSE * 2.0**number if fault.retry_after is None else fault.retry_after
-            await asyncio.sleep(min(pause, _PATIENCE) * random.uniform(0.5, 1.0))
+            pause = patience.probe.delay(number) if fault.retry_after is None else fault.retry_after
+            await asyncio.sleep(min(pause, longest) * random.uniform(0.5, 1.0))
     return await probe()
 
 
@@ -277,7 +270,7 @@ async def _ask(server: Server, prompt: Prompt, params: SamplingParams, dialect: 
         server.n_garbled = 0
         return response
 
-    return await _patiently(once)
+    return await _patiently(server.patience, once)
 
 
 def _rows(response: Any) -> tuple[list[Any], bool]:

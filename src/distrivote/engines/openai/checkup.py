@@ -13,9 +13,10 @@ from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.engines.openai.capabilities import continuation_of, greet, has_plugin, models_of
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.faults import Fault
+from distrivote.engines.openai.patience import Patience
 
-_SECONDS = 30.0
-"""How long a server may take for each answer; a large model may have to wake up first."""
+_PATIENCE = Patience(timeout=30.0)
+"""A large model may have to be loaded first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def check_server(url: str, model: str | None = None, api_key: str | None = None)
     key = api_key or os.environ.get("OPENAI_API_KEY") or None
 
     async def ask() -> Checkup:
-        server = Server(address, model or "", key, _SECONDS)
+        server = Server(address, model or "", key, _PATIENCE)
         try:
             return await _checked(server)
         except Fault as fault:

@@ -26,7 +26,8 @@ from distrivote.engines.openai.faults import (
     fault_of_reply,
     unreachable,
 )
-from distrivote.engines.openai.fleet import CONNECT_SECONDS, Standing
+from distrivote.engines.openai.fleet import Standing
+from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import Body, Continuation, Dialect, EventDecoder, Prompt, finish_of
 from distrivote.errors import InputError
 
@@ -34,7 +35,6 @@ _USAGE = {"stream_options": {"include_usage": True}}
 LARGEST = 256 << 20
 """Bytes of one event, or of a reply in one piece."""
 
-_MAX_GARBLED = 3
 _EVENTS = re.compile(rb"\s*(data|event|id|retry|error)?:")
 """How a stream of events begins, whatever its type is said to be."""
 
@@ -106,9 +106,10 @@ def _without_login(url: str) -> str:
 class Server:
     """A server and what has been found out about it."""
 
-    def __init__(self, address: Address, model: str, key: str | None, timeout: float) -> None:
+    def __init__(self, address: Address, model: str, key: str | None, patience: Patience = PATIENCE) -> None:
         self.url = address.shown
-        self.standing = Standing()
+        self.patience = patience
+        self.standing = Standing(patience)
         self.model = model
         self.dialect: Dialect | None = None
         """None until it was asked for the first time."""
@@ -119,8 +120,8 @@ class Server:
         self.n_garbled = 0
         """Replies in a row that were none."""
 
-        self.n_in_vain = 0
-        """Flawed replies in a row that asking again did not mend."""
+        self.n_flaws_kept = 0
+        """Trajectories in a row whose flaw stayed when they were asked for again."""
 
         self.takes_n = True
         self.takes_stream_options = True
@@ -136,12 +137,11 @@ class Server:
         self._root = address.base.removesuffix("/v1")
         self._base = address.base
         self._key = key
-        self._timeout = timeout
         headers = httpx.Headers({"Authorization": f"Bearer {key}"} if key else {})
         try:
             self._client = httpx.AsyncClient(
                 headers=headers,
-                timeout=httpx.Timeout(timeout, connect=CONNECT_SECONDS, pool=None),
+                timeout=httpx.Timeout(patience.timeout, connect=patience.connect, pool=None),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             )
         except (ImportError, ValueError, httpx.InvalidURL) as error:
@@ -171,7 +171,10 @@ class Server:
 
     async def _whole(self, method: str, url: str, body: Body | None) -> Any:
         try:
-            async with asyncio.timeout(self._timeout), self._client.stream(method, url, json=body) as reply:
+            async with (
+                asyncio.timeout(self.patience.timeout),
+                self._client.stream(method, url, json=body) as reply,
+            ):
                 content = await self._all_of(reply)
         except httpx.HTTPError as error:
             raise self._fault_of(error) from error
@@ -229,11 +232,11 @@ class Server:
                 # Comments that keep a connection open, or a line that never ends, are no reply.
                 if n_waiting > LARGEST:
                     raise self._too_large()
-                if time.monotonic() - heard > self._timeout:
+                if time.monotonic() - heard > self.patience.timeout:
                     raise broken_off(self.url, "nothing of use came for a long time")
                 for event in events:
                     if event == b"[DONE]":
-                        await _drain(parts)
+                        await _drain(parts, self.patience.drain)
                         return
                     chunk = self._chunk(event)
                     _take_ends(chunk, ended)
@@ -283,7 +286,7 @@ class Server:
     def garbled(self, what: str) -> Fault:
         """Return the fault of a reply that is none: it passes, unless it comes three times in a row."""
         self.n_garbled += 1
-        scope = Scope.SERVER if self.n_garbled >= _MAX_GARBLED else Scope.PASSING
+        scope = Scope.SERVER if self.n_garbled >= self.patience.n_garbled else Scope.PASSING
         return Fault(f"{self.url} answers {what}: check --base-url", scope)
 
     def reported(self, error: Any) -> Fault:
@@ -302,7 +305,7 @@ class Server:
 
     def _fault_of(self, error: httpx.HTTPError) -> Fault:
         if isinstance(error, httpx.ConnectTimeout):
-            return unreachable(self.url, f"no answer within {CONNECT_SECONDS:g} seconds")
+            return unreachable(self.url, f"no answer within {self.patience.connect:g} seconds")
         if isinstance(error, httpx.ConnectError):
             return unreachable(self.url, _reason(error))
         if isinstance(error, httpx.TimeoutException):
@@ -326,10 +329,10 @@ async def _at_once(content: bytes) -> AsyncGenerator[bytes]:
     yield content
 
 
-async def _drain(parts: AsyncIterator[bytes]) -> None:
+async def _drain(parts: AsyncIterator[bytes], seconds: float) -> None:
     """Read to the end, so that the connection can be used again; not for long."""
     with suppress(TimeoutError, httpx.HTTPError):
-        async with asyncio.timeout(0.5):
+        async with asyncio.timeout(seconds):
             async for _ in parts:
                 pass
 

@@ -22,9 +22,6 @@ from distrivote.engines.vllm.args import xargs_of
 from distrivote.errors import InputError
 from distrivote.steering import Controller
 
-_MEETING_SECONDS = 15.0
-"""How long the others wait for a server that does not answer."""
-
 
 @dataclass(frozen=True, slots=True)
 class Steering:
@@ -86,10 +83,10 @@ class Meeting:
     async def _first_greeting(self, server: Server) -> None:
         begun = time.monotonic()
         try:
-            async with asyncio.timeout(_MEETING_SECONDS if len(self._locks) > 1 else None):
+            async with asyncio.timeout(server.patience.discovery if len(self._locks) > 1 else None):
                 await self._greet(server)
         except TimeoutError:
-            fault = broken_off(server.url, f"nothing within {_MEETING_SECONDS:g} seconds")
+            fault = broken_off(server.url, f"nothing within {server.patience.discovery:g} seconds")
             server.standing.fail(fault, begun, time.monotonic())
         except Fault as fault:
             server.standing.fail(fault, begun, time.monotonic())

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from distrivote.engines.base import BatchEngine, Job, Sampled, Watch
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.faults import Fault, Scope
+from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import ENDPOINTS
 from distrivote.engines.openai.scheduler import Call, Note, Settings
 from distrivote.errors import DistrivoteError, EngineError, InputError, UnknownNameError
@@ -34,7 +36,6 @@ SSC_BY = ("auto", "plugin", "continuation", "off")
 """How SelfStepConf is done: by the server's plugin or by continuation, whichever there is; or not at all."""
 
 _WATCH_SECONDS = 0.2
-_CANCEL_SECONDS = 2.0
 _END = object()
 
 
@@ -54,7 +55,8 @@ class OpenAIEngine(BatchEngine):
         ssc_by: str = "auto",
         n_parallel: int = 64,
         n_per_request: int = 1,
-        timeout: float = 600.0,
+        timeout: float | None = None,
+        patience: Patience = PATIENCE,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Connect to one server or several.
@@ -69,14 +71,17 @@ class OpenAIEngine(BatchEngine):
             n_parallel: How many trajectories are under way at most, on all servers together.
             n_per_request: How many are asked for in one request: hosted APIs charge the prompt once then. The
                 seed is that of the first, so a run that was stopped does not go on with the same numbers.
-            timeout: Seconds without anything from a server before it counts as failed.
+            timeout: Seconds without anything from a server before it counts as failed; 600 if not given.
+            patience: All other timeouts, delays and limits of retries.
             say: Called with a sentence that the user should know; `notes` keeps them.
         """
         urls = [base_urls] if isinstance(base_urls, str) else list(base_urls)
         _require(bool(urls), "there is no base URL: give at least one, such as http://localhost:8000/v1")
         _require(n_parallel >= 1, f"n_parallel is {n_parallel}: give 1 or more")
         _require(1 <= n_per_request <= 128, f"n_per_request is {n_per_request}: give 1 to 128")
-        _require(timeout > 0, f"timeout is {timeout}: give a number of seconds above 0")
+        if timeout is not None:
+            _require(timeout > 0, f"timeout is {timeout}: give a number of seconds above 0")
+            patience = replace(patience, timeout=timeout)
         if endpoint not in ENDPOINTS:
             raise UnknownNameError("endpoint", endpoint, ENDPOINTS)
         if ssc_by not in SSC_BY:
@@ -91,7 +96,7 @@ class OpenAIEngine(BatchEngine):
         """What the user should know, in the order in which it was found."""
 
         self._say = say
-        self._settings = Settings(endpoint, ssc_by, n_per_request)
+        self._settings = Settings(endpoint, ssc_by, n_per_request, patience)
         self._n_parallel = n_parallel
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="distrivote-openai", daemon=True)
@@ -100,7 +105,7 @@ class OpenAIEngine(BatchEngine):
         self._servers: list[Server] = []
         try:
             self._servers = self._do(
-                _made(lambda: [Server(address, model or "", key, timeout) for address in addresses])
+                _made(lambda: [Server(address, model or "", key, patience) for address in addresses])
             )
             self.model = model or self._do(_only_model(self._servers))
         except BaseException:
@@ -147,7 +152,7 @@ class OpenAIEngine(BatchEngine):
             if not ended:
                 future.cancel()
                 with suppress(Empty):
-                    while results.get(timeout=_CANCEL_SECONDS) is not _END:
+                    while results.get(timeout=self._settings.patience.cancel) is not _END:
                         pass
 
     def release(self) -> None:

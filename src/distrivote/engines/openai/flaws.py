@@ -1,6 +1,6 @@
 """What is wrong with a reply that came to its end: too little is known of its tokens, or it had no end.
 
-A server that gave log-probabilities when it was greeted may fail to for some replies. Those are asked for
+A server that gave log-probabilities when it was first asked may fail to for some replies. Those are asked for
 again, since their confidences would be missing or not compare; a reply whose flaw stays is kept and marked.
 """
 
@@ -12,12 +12,6 @@ import numpy as np
 
 from distrivote.confidence.tokens import SENTINEL, entries_given
 from distrivote.trajectory import Trajectory
-
-MAX_AGAIN = 3
-"""How often a flawed reply is asked for again."""
-
-MAX_IN_VAIN = 3
-"""So many trajectories in a row whose flaw stayed: it is this server's way, and it is not asked again."""
 
 
 class Flaw(NamedTuple):

@@ -17,24 +17,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from distrivote.engines.openai.faults import Fault, Scope
-
-_MAX_FAILURES = 3
-_FIRST_PAUSE = 1.0
-_LONGEST_PAUSE = 60.0
-PATIENCE = 10.0
-"""Seconds without any server before the call fails."""
-
-LONG_PATIENCE = 60.0
-"""The same where a server that gave whole replies before still takes connections: some fail now and then."""
-
-CONNECT_SECONDS = 3.0
-"""How long a server may take to accept a connection; a trial is over by then."""
+from distrivote.engines.openai.patience import PATIENCE, Patience
 
 
 class Standing:
     """What is known of one server's health."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Patience = PATIENCE) -> None:
+        self.patience = patience
         self.n_live = 0
         self.n_begun = 0
         self.n_failures = 0
@@ -62,12 +52,12 @@ class Standing:
         """Whether it is of no use for the rest of the call."""
 
         self.fault: Fault | None = None
-        self._pause = _FIRST_PAUSE
+        self._n_pauses = 0
         self._set_aside = -math.inf  # when that was: what was sent before tells nothing new
 
     @property
     def aside(self) -> bool:
-        return self.n_failures >= _MAX_FAILURES
+        return self.n_failures >= self.patience.n_failures
 
     @property
     def free_at(self) -> float:
@@ -81,7 +71,7 @@ class Standing:
         self.n_live += 1
         self.n_begun += 1
         if self.aside:
-            self.resume = now + self._pause  # until the trial has ended
+            self.resume = now + self.patience.aside.delay(self._n_pauses)  # until the trial has ended
 
     def end(self) -> None:
         self.n_live -= 1
@@ -98,7 +88,7 @@ class Standing:
 
     def _recover(self) -> None:
         self.hear()
-        self.n_failures, self._pause, self.resume = 0, _FIRST_PAUSE, -math.inf
+        self.n_failures, self._n_pauses, self.resume = 0, 0, -math.inf
 
     def fail(self, fault: Fault, begun: float, now: float) -> None:
         """Take a request that failed; it had been sent at `begun`."""
@@ -109,7 +99,7 @@ class Standing:
         elif fault.retry_after is not None:
             # It is there and says when to come back: no sign of ill health.
             self._recover()
-            self.not_before = max(self.not_before, now + min(fault.retry_after, _LONGEST_PAUSE))
+            self.not_before = max(self.not_before, now + min(fault.retry_after, self.patience.aside.longest))
         elif not self.aside or begun > self._set_aside:
             self._fail(fault, begun, now)
 
@@ -117,12 +107,12 @@ class Standing:
         self.answered = self.answered or fault.status is not None
         if self.failing_since is None:
             # A stream that breaks may have been begun long ago: only now it is known that something is wrong.
-            self.failing_since = max(begun, now - CONNECT_SECONDS)
-        self.n_failures = self.n_failures + 1 if self.answered else _MAX_FAILURES
+            self.failing_since = max(begun, now - self.patience.connect)
+        self.n_failures = self.n_failures + 1 if self.answered else self.patience.n_failures
         if self.aside:
             self._set_aside = now
-            self.resume = now + self._pause
-            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            self.resume = now + self.patience.aside.delay(self._n_pauses)
+            self._n_pauses += 1
 
 
 class Choice(NamedTuple):
@@ -153,8 +143,9 @@ def _is_down(server: Standing) -> bool:
     if not server.aside or server.failing_since is None:
         return False
     is_there = server.n_succeeded > 0 and server.fault is not None and server.fault.reached
-    patience = LONG_PATIENCE if is_there else PATIENCE
-    return not server.answered or server.resume + CONNECT_SECONDS - server.failing_since > patience
+    patience = server.patience
+    longest = patience.without_known_server if is_there else patience.without_server
+    return not server.answered or server.resume + patience.connect - server.failing_since > longest
 
 
 def _last_fault(servers: Sequence[Standing]) -> Fault:

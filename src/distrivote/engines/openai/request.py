@@ -23,7 +23,7 @@ from distrivote.engines.openai.client import Chunk, Server, Usage
 from distrivote.engines.openai.continuation import SteeredReply
 from distrivote.engines.openai.discovery import Meeting, Steering
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
-from distrivote.engines.openai.flaws import ENDLESS, MAX_AGAIN, MAX_IN_VAIN, Flaw, flaw_of
+from distrivote.engines.openai.flaws import ENDLESS, Flaw, flaw_of
 from distrivote.engines.openai.length import Length, cut_to
 from distrivote.engines.openai.protocol import Body, Dialect, Prompt, request_body, seed_of
 from distrivote.engines.openai.reply import Reply
@@ -33,9 +33,6 @@ from distrivote.errors import InputError
 from distrivote.problem import plain_prompt
 from distrivote.steering import Controller, replay
 from distrivote.trajectory import Trajectory
-
-_USAGE_SECONDS = 1.0
-"""How long a finished reply waits for the usage behind it."""
 
 
 class Begun(NamedTuple):
@@ -172,7 +169,7 @@ class Sampler:
                         seconds = time.monotonic() - begun
                         is_last = len(over) == len(indices) and not is_endless
                         if is_last and not any(each.stopped for each in replies.values()):
-                            usage = usage.then(await _usage_behind(chunks))
+                            usage = usage.then(await _usage_after(chunks, server.patience.usage))
                         found = self._finished(server, reply, item.job, is_endless)
                         whole = _with_cost(found.trajectory, usage, is_last, seconds)
                         self._take(server, item, indices[at], whole, found.flaw, n_again)
@@ -197,13 +194,14 @@ class Sampler:
     ) -> None:
         """Deliver a trajectory; one with a flaw is left to be asked for again, as long as that may help."""
         if flaw is not None and flaw.asks_again:
-            if n_again < MAX_AGAIN and server.n_in_vain < MAX_IN_VAIN:
+            patience = server.patience
+            if n_again < patience.n_flaw_retries and server.n_flaws_kept < patience.n_flaws_kept:
                 item.n_again = n_again + 1  # once, however many of a request have flaws
                 return
-            server.n_in_vain += 1
+            server.n_flaws_kept += 1
             self.note(f"{server.url} gave a reply with a flaw, which is kept: {flaw.words}")
         elif n_again:
-            server.n_in_vain = 0
+            server.n_flaws_kept = 0
         self.deliver(server, item, index, trajectory)
 
     def _finished(self, server: Server, reply: Reply, job: Job, is_endless: bool = False) -> Finished:
@@ -340,11 +338,11 @@ def _flaw_at(server: Server, trajectory: Trajectory, k: int) -> Flaw | None:
     return flaw
 
 
-async def _usage_behind(chunks: AsyncGenerator[Chunk]) -> Usage:
-    """Return what the usage behind the last reply says, if it comes; the stream ends with it."""
+async def _usage_after(chunks: AsyncGenerator[Chunk], seconds: float) -> Usage:
+    """Return the token counts that follow the last reply, if they come; the stream ends with them."""
     found = Usage()
     with suppress(TimeoutError, Fault):
-        async with asyncio.timeout(_USAGE_SECONDS):
+        async with asyncio.timeout(seconds):
             async for chunk in chunks:
                 found = found.then(chunk.usage)
     return found

@@ -21,18 +21,12 @@ from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.discovery import Meeting
 from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.fleet import choose
+from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.request import Item, Sampler
 from distrivote.errors import EngineError
 from distrivote.nouns import count
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
-
-_ATTEMPTS = 8
-_MOST_ATTEMPTS = 100
-"""Those included that do not count: "later", from a server that answers others meanwhile."""
-
-_FIRST_DELAY = 0.5
-_LONGEST_DELAY = 30.0
 
 
 class Note(NamedTuple):
@@ -48,6 +42,7 @@ class Settings:
     endpoint: str
     ssc_by: str
     n_per_request: int
+    patience: Patience = PATIENCE
 
 
 class Call:
@@ -66,6 +61,7 @@ class Call:
         self._jobs = jobs
         self._results = results
         self._room = room
+        self._patience = settings.patience
         controller = None if settings.ssc_by == "off" else controller
         self._meeting = Meeting(settings, controller, self._note)
         self._sampler = Sampler(settings.endpoint, controller, self._meeting, self._note, self._deliver)
@@ -170,7 +166,7 @@ class Call:
     async def _sample(self, item: Item) -> None:
         """Ask for what an item lacks, until it lacks nothing."""
         avoid: int | None = None
-        attempt, n_left = 0, _ATTEMPTS
+        attempt, n_left = 0, self._patience.n_attempts
         n_chunks = self._n_chunks()
         while True:
             before = item.begun
@@ -191,9 +187,9 @@ class Call:
                     raise
                 server.standing.fail(fault, begun, time.monotonic())
                 if item.begun is not before:
-                    attempt, n_left = 0, _ATTEMPTS  # it has come further
+                    attempt, n_left = 0, self._patience.n_attempts  # it has come further
                 n_left -= fault.retry_after is None or self._n_chunks() == n_chunks
-                if not n_left or attempt == _MOST_ATTEMPTS:
+                if not n_left or attempt == self._patience.n_attempts_in_all:
                     raise
                 n_chunks = self._n_chunks()
                 self._note_failure(server, fault)
@@ -201,8 +197,7 @@ class Call:
             finally:
                 server.standing.end()
             if attempt + 1 >= len(self._servers):
-                delay = min(_FIRST_DELAY * 2.0**attempt, _LONGEST_DELAY)
-                await asyncio.sleep(delay * random.uniform(0.5, 1.0))
+                await asyncio.sleep(self._patience.retry.delay(attempt) * random.uniform(0.5, 1.0))
             attempt += 1
 
     def _n_chunks(self) -> int:
