@@ -50,6 +50,7 @@ class ScriptedServer:
     def __init__(self, answer: Callable[[Request], Reply], port: int = 0) -> None:
         self.requests: list[Request] = []
         self.n_open = 0
+        self.max_open = 0
         self.n_left = 0
         """Streams that the client closed before their end."""
 
@@ -102,7 +103,7 @@ class ScriptedServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)  # connections that clients close just now are let go of
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -142,6 +143,7 @@ class ScriptedServer:
             b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         self.n_open += 1
+        self.max_open = max(self.max_open, self.n_open)
         gone = asyncio.ensure_future(reader.read(1))  # a client that leaves closes its side
         try:
             for event in reply.events:

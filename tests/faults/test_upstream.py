@@ -23,9 +23,10 @@ from distrivote.engines.openai import scheduler as openai_call
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.continuation import SteeredReply
 from distrivote.engines.openai.engine import OpenAIEngine
+from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault, fault_of_event, fault_of_reply
 from distrivote.engines.openai.patience import Backoff, Patience
-from distrivote.engines.openai.reply import Reply as StreamedReply
+from distrivote.engines.openai.reply import StreamedReply
 from distrivote.errors import EngineError, InputError
 from distrivote.generation.sampling import generate, todo
 from distrivote.store.runs.manifest import Manifest
@@ -302,7 +303,7 @@ def mutated(value: Any, rng: random.Random) -> Any:
 
 def test_no_chunk_makes_anything_but_a_fault() -> None:
     rng = random.Random(0)
-    server = Server(address_of("http://h/v1"), "toy", "key")
+    server = Server(address_of("http://h/v1"), ServerFacts("toy"), "key")
     body = {"model": "toy", "messages": [{"role": "user", "content": "?"}], "max_tokens": 40}
     request = Request("POST", "/v1/chat/completions", {}, body | {"stream": True, "top_logprobs": 20})
     chunks = [event for event in SeededModel()(request).events if event["choices"]]

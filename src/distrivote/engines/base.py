@@ -217,7 +217,7 @@ class BaseEngine:
     ) -> Generator[Trajectory]:
         """Yield n trajectories as they finish; closing the iterator cancels the rest."""
         with self._call():
-            yield from self.sample_job(_job(messages, n, params, indices), controller, watch)
+            yield from self.sample_job(job_of(messages, n, params, indices), controller, watch)
 
     def sample_all(
         self,
@@ -297,7 +297,8 @@ class BatchEngine(BaseEngine):
             yield from self.sample_jobs(jobs, controller, watch)
 
 
-def _job(messages: Sequence[Message], n: int, params: SamplingParams, indices: Sequence[int] | None) -> Job:
+def job_of(messages: Sequence[Message], n: int, params: SamplingParams, indices: Sequence[int] | None) -> Job:
+    """Return the job of one call: n trajectories, numbered from 0 if no numbers are given."""
     return Job(messages, params, range(n) if indices is None else indices)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from distrivote.engines.openai.faults import Fault, Scope, unreachable
-from distrivote.engines.openai.fleet import Standing, choose
+from distrivote.engines.openai.fleet import Health, choose
 
 
 def passing(**more: float) -> Fault:
     return Fault("it failed", Scope.PASSING, retry_after=more.get("retry_after"))
 
 
-def good() -> Standing:
-    server = Standing()
+def good() -> Health:
+    server = Health()
     server.succeed()
     return server
 
@@ -78,14 +78,14 @@ def test_a_success_makes_a_server_whole_again() -> None:
 
 
 def test_a_server_that_never_answered_fails_at_once() -> None:
-    servers = [Standing(), good()]
+    servers = [Health(), good()]
     servers[0].fail(passing(), 0.0, 0.1)
     assert choose(servers, 0.2).number == 1
     with pytest.raises(Fault, match="it failed"):
         choose(servers[:1], 0.2)
 
 
-def given_up_at(server: Standing, now: float, seconds: float, fault: Fault) -> float:
+def given_up_at(server: Health, now: float, seconds: float, fault: Fault) -> float:
     """Try a server that fails after so many seconds until it counts as down, and say when."""
     while True:
         try:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrivote.engines.openai.reply import Reply
+from distrivote.engines.openai.reply import StreamedReply
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.trajectory import Trajectory
 from engines.scripted_server import Token, chat_entry, choices_of, completion_logprobs, whole_choice
@@ -35,8 +35,8 @@ def same(one: Trajectory, other: Trajectory) -> None:
     np.testing.assert_array_equal(one.logprobs, other.logprobs)
 
 
-def read(choices: list[dict[str, Any]], stop: tuple[str, ...] = ()) -> Reply:
-    reply = Reply(stop)
+def read(choices: list[dict[str, Any]], stop: tuple[str, ...] = ()) -> StreamedReply:
+    reply = StreamedReply(stop)
     for choice in choices:
         reply.add(choice)
     return reply
@@ -111,7 +111,7 @@ def test_without_log_probabilities_there_is_a_text() -> None:
 @pytest.mark.parametrize("chat", [True, False])
 def test_a_stop_string_that_the_server_passed_over_cuts(chat: bool) -> None:
     choices = choices_of([Token("One"), Token(" EN"), Token("D two"), Token(" three")], 20, chat)
-    reply = Reply(("END",))
+    reply = StreamedReply(("END",))
     stopped = []
     for choice in choices[:3]:
         reply.add(choice)
@@ -142,7 +142,7 @@ def test_a_reply_does_not_end_at_an_empty_reason(unfinished: str) -> None:
     choices = choices_of([Token("One"), Token(" two")], 20, True)
     for choice in choices[:-1]:
         choice["finish_reason"] = unfinished
-    reply = Reply()
+    reply = StreamedReply()
     reply.add(choices[0])
     assert not reply.is_over
     assert read(choices).trajectory("x").finish_reason == "stop"

@@ -8,7 +8,7 @@ import pytest
 
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.tokens.tables import TokenTable
-from distrivote.engines.vllm.replies import Reply
+from distrivote.engines.vllm.replies import VllmReply
 from distrivote.splitting import WindowSplitter
 from distrivote.steering import SelfStepConf
 from distrivote.trajectory import Insertion, Trajectory
@@ -49,7 +49,7 @@ def part(
 
 
 def reply(*parts: Any, params: SamplingParams | None = None, controller: Any = None) -> Trajectory:
-    found = Reply(0, 5, params or SamplingParams(n_logprobs=3))
+    found = VllmReply(0, 5, params or SamplingParams(n_logprobs=3))
     for new in parts:
         found.add(new)
     return found.trajectory(TABLE, cut, controller, end_tokens=[END])

@@ -1,6 +1,6 @@
 """What a server can do, found out once with requests of a few tokens.
 
-- `greet`: does it answer, with this key and model, and how many log-probabilities does it give?
+- `dialect_of`: does it answer, with this key and model, and how many log-probabilities does it give?
 - `has_plugin`: does SelfStepConf run inside it? The plugin knows its own arguments and refuses others; any
   other server passes over the field, or refuses it in words of its own.
 - `continuation_of`: how can a reply be continued from a prefix? Where the server shows the prompt that its
@@ -32,7 +32,7 @@ from distrivote.engines.openai.protocol import (
     Prompt,
     request_body,
 )
-from distrivote.engines.openai.reply import Reply
+from distrivote.engines.openai.reply import StreamedReply
 from distrivote.engines.openai.token_ids import ids_of, with_texts
 from distrivote.errors import InputError
 from distrivote.problem import Message
@@ -52,7 +52,7 @@ _ONE = replace(_FEW, max_tokens=1)
 _GO_ON: Body = {"continue_final_message": True, "add_generation_prompt": False}
 
 
-async def greet(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
+async def dialect_of(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
     """Return how to ask a server, which is asked for a few tokens to see."""
     prompt = _hello(endpoint)
     dialect = Dialect(n_logprobs)
@@ -166,20 +166,20 @@ async def prompt_text(
 ) -> Prompt:
     """Return a conversation as the model reads it, up to where its reply begins."""
     key = (messages, thinking)
-    if key not in server.prompts:
-        body: Body = {"model": server.model, "messages": [message._asdict() for message in messages]}
+    if key not in server.facts.prompts:
+        body: Body = {"model": server.facts.model, "messages": [message._asdict() for message in messages]}
         if thinking is not None:
             body["chat_template_kwargs"] = {"enable_thinking": thinking}
         if way is Continuation.TEMPLATE:
             text = (await _beside(server, "apply-template", body))["prompt"]
-            server.prompts[key] = Prompt(text=text)
+            server.facts.prompts[key] = Prompt(text=text)
         else:
             tokens = (await _beside(server, "tokenize", body))["tokens"]
-            body = {"model": server.model, "tokens": tokens}
+            body = {"model": server.facts.model, "tokens": tokens}
             text = (await _beside(server, "detokenize", body))["prompt"]
             # The template has written the special tokens already.
-            server.prompts[key] = Prompt(text=text, extra={"add_special_tokens": False})
-    return server.prompts[key]
+            server.facts.prompts[key] = Prompt(text=text, extra={"add_special_tokens": False})
+    return server.facts.prompts[key]
 
 
 async def _beside(server: Server, path: str, body: Body) -> Any:
@@ -258,7 +258,7 @@ async def _n_prompt_tokens(server: Server, dialect: Dialect, prefix: str, extra:
 
 
 async def _ask(server: Server, prompt: Prompt, params: SamplingParams, dialect: Dialect) -> Any:
-    body = request_body(server.model, prompt, params, dialect, seed=0)
+    body = request_body(server.facts.model, prompt, params, dialect, seed=0)
     del body["stream"]
 
     async def once() -> Any:
@@ -275,7 +275,7 @@ async def _ask(server: Server, prompt: Prompt, params: SamplingParams, dialect: 
 
 def _rows(response: Any) -> tuple[list[Any], bool]:
     """Return the rows of log-probabilities of a whole response, and whether it has a text."""
-    reply = Reply()
+    reply = StreamedReply()
     try:
         choice = response["choices"][0]
         reply.add(with_texts(choice, [""] * len(ids)) if (ids := ids_of(choice)) else choice)

@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass
 
 from distrivote.confidence.tokens import DEFAULT_K
-from distrivote.engines.openai.capabilities import continuation_of, greet, has_plugin, models_of
+from distrivote.engines.openai.capabilities import continuation_of, dialect_of, has_plugin, models_of
 from distrivote.engines.openai.client import Server, address_of
+from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault
 from distrivote.engines.openai.patience import Patience
 
@@ -41,11 +42,11 @@ def check_server(url: str, model: str | None = None, api_key: str | None = None)
     key = api_key or os.environ.get("OPENAI_API_KEY") or None
 
     async def ask() -> Checkup:
-        server = Server(address, model or "", key, _PATIENCE)
+        server = Server(address, ServerFacts(model or ""), key, _PATIENCE)
         try:
             return await _checked(server)
         except Fault as fault:
-            return Checkup(address.shown, server.model or None, failure=fault.sentence)
+            return Checkup(address.shown, server.facts.model or None, failure=fault.sentence)
         finally:
             await server.close()
 
@@ -53,18 +54,18 @@ def check_server(url: str, model: str | None = None, api_key: str | None = None)
 
 
 async def _checked(server: Server) -> Checkup:
-    if not server.model:
+    if not server.facts.model:
         names = await models_of(server)
         if len(names) != 1:
             listed = ", ".join(names[:8]) or "none"
             failure = f"{server.url} has these models: {listed}; name one with --model"
             return Checkup(server.url, failure=failure)
-        server.model = names[0]
-    dialect = await greet(server, "chat", DEFAULT_K)
+        server.facts.model = names[0]
+    dialect = await dialect_of(server, "chat", DEFAULT_K)
     ssc_by = None
     if dialect.n_logprobs:
         if await has_plugin(server, "chat", dialect):
             ssc_by = "plugin"
         elif await continuation_of(server, dialect) is not None:
             ssc_by = "continuation"
-    return Checkup(server.url, server.model, dialect.n_logprobs, ssc_by)
+    return Checkup(server.url, server.facts.model, dialect.n_logprobs, ssc_by)

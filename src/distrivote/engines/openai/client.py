@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import (
     Fault,
     Scope,
@@ -26,9 +27,9 @@ from distrivote.engines.openai.faults import (
     fault_of_reply,
     unreachable,
 )
-from distrivote.engines.openai.fleet import Standing
+from distrivote.engines.openai.fleet import Health
 from distrivote.engines.openai.patience import PATIENCE, Patience
-from distrivote.engines.openai.protocol import Body, Continuation, Dialect, EventDecoder, Prompt, finish_of
+from distrivote.engines.openai.protocol import Body, EventDecoder, Prompt, finish_of
 from distrivote.errors import InputError
 
 _USAGE = {"stream_options": {"include_usage": True}}
@@ -104,36 +105,21 @@ def _without_login(url: str) -> str:
 
 
 class Server:
-    """A server and what has been found out about it."""
+    """A server as one event loop reaches it: connections, health, and the facts that all loops share."""
 
-    def __init__(self, address: Address, model: str, key: str | None, patience: Patience = PATIENCE) -> None:
+    def __init__(
+        self, address: Address, facts: ServerFacts, key: str | None, patience: Patience = PATIENCE
+    ) -> None:
         self.url = address.shown
+        self.facts = facts
         self.patience = patience
-        self.standing = Standing(patience)
-        self.model = model
-        self.dialect: Dialect | None = None
-        """None until it was asked for the first time."""
-
-        self.n_asked = 0
-        """For how many log-probabilities it was asked then."""
-
+        self.health = Health(patience)
         self.n_garbled = 0
-        """Replies in a row that were none."""
+        """Replies in a row that were no replies."""
 
         self.n_flaws_kept = 0
         """Trajectories in a row whose flaw stayed when they were asked for again."""
 
-        self.takes_n = True
-        self.takes_stream_options = True
-        self.has_plugin: bool | None = None
-        """Whether SelfStepConf runs inside it; None until that was tried."""
-
-        self.continuation: Continuation | None = None
-        self.knows_continuation = False
-        self.prompts: dict[tuple[Any, ...], Prompt] = {}
-        """Conversations as the model reads them, by what they are made of."""
-
-        self.token_texts: dict[int, str] = {}
         self._root = address.base.removesuffix("/v1")
         self._base = address.base
         self._key = key
@@ -182,7 +168,7 @@ class Server:
             raise broken_off(self.url, "its end did not come for a long time") from None
         if reply.status_code != 200:
             raise self._refusal(url, reply, content)
-        self.standing.hear()
+        self.health.hear()
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
@@ -195,13 +181,13 @@ class Server:
         """
         url = f"{self._base}/{prompt.path}"
         try:
-            for asked in (body | _USAGE, body) if self.takes_stream_options else (body,):
+            for asked in (body | _USAGE, body) if self.facts.takes_stream_options else (body,):
                 async with self._client.stream("POST", url, json=asked) as reply:
                     if reply.status_code != 200:
                         fault = self._refusal(url, reply, await self._all_of(reply))
                         if asked is body or "stream_options" not in fault.words:
                             raise fault
-                        self.takes_stream_options = False
+                        self.facts.takes_stream_options = False
                         continue
                     if "event-stream" in reply.headers.get("content-type", "event-stream"):
                         parts = reply.aiter_bytes()
@@ -224,7 +210,7 @@ class Server:
         n_waiting, heard = 0, time.monotonic()
         async with aclosing(parts):  # type: ignore[type-var]
             async for data in parts:
-                self.standing.hear()
+                self.health.hear()
                 events = decoder.push(data)
                 if events:
                     n_waiting, heard = 0, time.monotonic()
@@ -263,7 +249,7 @@ class Server:
             raise self.reported(error)
         if _NO_ENDS & {finish_of(choice) for choice in choices}:
             raise broken_off(self.url, "by its own word")
-        self.standing.n_chunks += 1
+        self.health.n_chunks += 1
         usage = chunk.get("usage")
         return Chunk(
             list(choices), Usage(_counted(usage, "prompt_tokens"), _counted(usage, "completion_tokens"))
@@ -291,16 +277,16 @@ class Server:
 
     def reported(self, error: Any) -> Fault:
         """Return the fault of an error inside a reply."""
-        return fault_of_event(self.url, error, model=self.model, key=self._key)
+        return fault_of_event(self.url, error, model=self.facts.model, key=self._key)
 
     def _refusal(self, url: str, reply: httpx.Response, content: bytes) -> Fault:
         path = urlsplit(url).path.removeprefix(urlsplit(self._base).path).lstrip("/")
         headers: Mapping[str, str] = reply.headers
         return fault_of_reply(
             *(self.url, path, reply.status_code, headers, content),
-            model=self.model,
+            model=self.facts.model,
             key=self._key,
-            has_answered=self.dialect is not None,
+            has_answered=self.facts.dialect is not None,
         )
 
     def _fault_of(self, error: httpx.HTTPError) -> Fault:

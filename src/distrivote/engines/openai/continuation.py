@@ -23,7 +23,7 @@ import numpy as np
 
 from distrivote.confidence.tokens import SENTINEL, token_entropy
 from distrivote.engines.base import SamplingParams
-from distrivote.engines.openai.reply import Reply, cut_at_stop
+from distrivote.engines.openai.reply import StreamedReply, cut_at_stop
 from distrivote.engines.tokens.spelling import Spelling, spelled
 from distrivote.errors import InputError
 from distrivote.steering import ENDED, Controller, End, Injection
@@ -76,7 +76,7 @@ class SteeredReply:
         """Begin the next reply; `echo` is a text that the server may repeat before it."""
         self.n_parts += 1
         self._echo = echo
-        self._reply = Reply()
+        self._reply = StreamedReply()
         self._n_taken = 0
         self._unread = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from distrivote.engines.openai.capabilities import continuation_of, greet, has_plugin, prompt_shown_by
+from distrivote.engines.openai.capabilities import continuation_of, dialect_of, has_plugin, prompt_shown_by
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
 from distrivote.engines.openai.protocol import Continuation
@@ -24,7 +24,7 @@ from distrivote.steering import Controller
 
 
 @dataclass(frozen=True, slots=True)
-class Steering:
+class SteeringPlan:
     """How the trajectories of a server are steered."""
 
     continues: bool = False
@@ -49,7 +49,7 @@ class _Settings(Protocol):
     def ssc_by(self) -> str: ...
 
 
-class Meeting:
+class Discovery:
     """What a call knows of its servers."""
 
     def __init__(
@@ -63,41 +63,41 @@ class Meeting:
         self._settings = settings
         self._controller = controller
         self._note = note
-        self._met: dict[Server, Steering] = {}
+        self._plans: dict[Server, SteeringPlan] = {}
         self._locks: dict[Server, asyncio.Lock] = {}
 
-    async def meet(self, servers: Sequence[Server], n_logprobs: int) -> None:
-        """Greet all servers; one that fails is taken note of in its standing."""
+    async def probe_all(self, servers: Sequence[Server], n_logprobs: int) -> None:
+        """Greet all servers; one that fails is taken note of in its health."""
         self.k = self._asked = n_logprobs
         self._locks = {server: asyncio.Lock() for server in servers}
-        await asyncio.gather(*map(self._first_greeting, servers))
-        if any(server.dialect is not None for server in servers):
+        await asyncio.gather(*map(self._first_probe, servers))
+        if any(server.facts.dialect is not None for server in servers):
             for server in servers:
-                if server.dialect is None and server.standing.fault is not None:
-                    self._note(f"{server.standing.fault.sentence}; the other servers go on")
-        given = [server.dialect.n_logprobs for server in servers if server.dialect is not None]
+                if server.facts.dialect is None and server.health.fault is not None:
+                    self._note(f"{server.health.fault.sentence}; the other servers go on")
+        given = [server.facts.dialect.n_logprobs for server in servers if server.facts.dialect is not None]
         # Servers without any are left out if there are others, and do not take the others' away.
         self.k = min([n_logprobs, *filter(None, given)]) if any(given) or not given else 0
         self._is_settled = bool(given)
 
-    async def _first_greeting(self, server: Server) -> None:
+    async def _first_probe(self, server: Server) -> None:
         begun = time.monotonic()
         try:
             async with asyncio.timeout(server.patience.discovery if len(self._locks) > 1 else None):
-                await self._greet(server)
+                await self._probe(server)
         except TimeoutError:
             fault = broken_off(server.url, f"nothing within {server.patience.discovery:g} seconds")
-            server.standing.fail(fault, begun, time.monotonic())
+            server.health.fail(fault, begun, time.monotonic())
         except Fault as fault:
-            server.standing.fail(fault, begun, time.monotonic())
+            server.health.fail(fault, begun, time.monotonic())
 
-    async def _greet(self, server: Server) -> None:
-        if server.dialect is None or server.n_asked < self._asked:
-            server.dialect = await greet(server, self._settings.endpoint, self._asked)
-            server.n_asked = self._asked
-        if "seed" in server.dialect.left_out:
+    async def _probe(self, server: Server) -> None:
+        if server.facts.dialect is None or server.facts.n_asked < self._asked:
+            server.facts.dialect = await dialect_of(server, self._settings.endpoint, self._asked)
+            server.facts.n_asked = self._asked
+        if "seed" in server.facts.dialect.left_out:
             self._note(f"{server.url} takes no seed: what it samples can't be sampled again")
-        n = server.dialect.n_logprobs
+        n = server.facts.dialect.n_logprobs
         if not n:
             self._note(f"{server.url} gives no log-probabilities: majority voting decides on its replies")
         elif n < self._asked:
@@ -106,23 +106,23 @@ class Meeting:
                 " methods work with these, but the confidences do not compare with those of other numbers"
             )
 
-    async def steering(self, server: Server) -> Steering:
+    async def plan(self, server: Server) -> SteeringPlan:
         """Return how a server is steered, which is found out before its first trajectory."""
-        if server in self._met:
-            return self._met[server]
-        before = server.standing.fault
+        if server in self._plans:
+            return self._plans[server]
+        before = server.health.fault
         async with self._locks[server]:
-            if server not in self._met:
-                fault = server.standing.fault
+            if server not in self._plans:
+                fault = server.health.fault
                 if fault is not None and fault is not before:
                     raise fault  # to somebody who was before us
-                self._met[server] = await self._found_out(server)
-        return self._met[server]
+                self._plans[server] = await self._planned(server)
+        return self._plans[server]
 
-    async def _found_out(self, server: Server) -> Steering:
-        await self._greet(server)
-        assert server.dialect is not None
-        n = server.dialect.n_logprobs
+    async def _planned(self, server: Server) -> SteeringPlan:
+        await self._probe(server)
+        assert server.facts.dialect is not None
+        n = server.facts.dialect.n_logprobs
         if not self._is_settled:
             self.k, self._is_settled = min(n, self._asked), True
         if n < self.k:
@@ -132,7 +132,7 @@ class Meeting:
                 Scope.SERVER,
             )
         if self._controller is None:
-            return Steering()
+            return SteeringPlan()
         if not n:
             raise Fault(
                 f"{server.url} gives no log-probabilities, which SelfStepConf needs: use --no-ssc for plain"
@@ -141,16 +141,18 @@ class Meeting:
             )
         return await self._steered(server, self._controller)
 
-    async def _steered(self, server: Server, controller: Controller) -> Steering:
-        assert server.dialect is not None
+    async def _steered(self, server: Server, controller: Controller) -> SteeringPlan:
+        assert server.facts.dialect is not None
         by = self._settings.ssc_by
         if by == "plugin" or (by == "auto" and _can_be_told(controller)):
             if by == "plugin":
                 xargs_of(controller)
-            if server.has_plugin is None:
-                server.has_plugin = await has_plugin(server, self._settings.endpoint, server.dialect)
-            if server.has_plugin:
-                return Steering(way=await self._prompt_shown_by(server), plugin=True)
+            if server.facts.has_plugin is None:
+                server.facts.has_plugin = await has_plugin(
+                    server, self._settings.endpoint, server.facts.dialect
+                )
+            if server.facts.has_plugin:
+                return SteeringPlan(way=await self._prompt_shown_by(server), plugin=True)
         if by == "plugin":
             raise Fault(
                 f"{server.url} does not run the SelfStepConf plugin: start vLLM with --logits-processors"
@@ -158,17 +160,17 @@ class Meeting:
                 Scope.CALL,
             )
         if self._settings.endpoint == "completions":
-            return Steering(continues=True)
-        if not server.knows_continuation:
-            server.continuation = await continuation_of(server, server.dialect)
-            server.knows_continuation = True
-        if server.continuation is None:
+            return SteeringPlan(continues=True)
+        if not server.facts.knows_continuation:
+            server.facts.continuation = await continuation_of(server, server.facts.dialect)
+            server.facts.knows_continuation = True
+        if server.facts.continuation is None:
             raise Fault(
                 f"{server.url} has no SelfStepConf plugin and can't continue a reply that was begun, so there"
                 " is no SelfStepConf with it: use --no-ssc for plain sampling, or vLLM with the plugin",
                 Scope.CALL,
             )
-        return Steering(continues=True, way=server.continuation)
+        return SteeringPlan(continues=True, way=server.facts.continuation)
 
     async def _prompt_shown_by(self, server: Server) -> Continuation | None:
         """Return how to get the prompt as text, so that replies can be had with all their entries.
@@ -178,16 +180,16 @@ class Meeting:
         """
         if self._settings.endpoint == "completions":
             return None
-        if not server.knows_continuation:
-            assert server.dialect is not None
-            server.continuation = await prompt_shown_by(server, server.dialect)
-            server.knows_continuation = server.continuation is not None
-        if server.continuation is None:
+        if not server.facts.knows_continuation:
+            assert server.facts.dialect is not None
+            server.facts.continuation = await prompt_shown_by(server, server.facts.dialect)
+            server.facts.knows_continuation = server.facts.continuation is not None
+        if server.facts.continuation is None:
             self._note(
                 f"{server.url} does not show its prompts, so that the record of reflections rests on rounded"
                 " confidences: a reflection may be missed in it"
             )
-        return server.continuation
+        return server.facts.continuation
 
 
 def _can_be_told(controller: Controller) -> bool:

@@ -1,9 +1,10 @@
 """The client of any OpenAI-compatible server, or of several: hosted APIs, vLLM, SGLang, llama.cpp's server.
 
-A thread of the engine runs an asyncio loop in which all trajectories are streamed at once; they come out of
-an ordinary generator as they finish. Closing the generator closes the connections, upon which servers stop.
-Random numbers are the servers': trajectory i is asked for with a seed made from (seed, i), and whether that
-reproduces it is theirs to say. See docs/openai.md.
+All trajectories of a call are streamed at once in an event loop: that of the caller (`asample`), or that of a
+thread of the engine (`sample`, `sample_all`), from which they come out of an ordinary generator as they
+finish. Closing the generator closes the connections, upon which servers stop. Random numbers are theirs:
+trajectory i is asked for with a seed made from (seed, i), and whether that reproduces it is theirs to say.
+See docs/openai.md.
 """
 
 from __future__ import annotations
@@ -11,26 +12,27 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import threading
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any
 
-from distrivote.engines.base import BatchEngine, Job, Sampled, Watch
+from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, Watch, job_of
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Server, address_of
+from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault, Scope
+from distrivote.engines.openai.loops import Connections, LoopThread, close_in
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import ENDPOINTS
-from distrivote.engines.openai.scheduler import Call, Note, Settings
+from distrivote.engines.openai.scheduler import Call, CallSettings, Note
 from distrivote.errors import DistrivoteError, EngineError, InputError, UnknownNameError
+from distrivote.problem import Message
 from distrivote.steering import Controller
-
-T = TypeVar("T")
+from distrivote.trajectory import Trajectory
 
 SSC_BY = ("auto", "plugin", "continuation", "off")
 """How SelfStepConf is done: by the server's plugin or by continuation, whichever there is; or not at all."""
@@ -96,26 +98,29 @@ class OpenAIEngine(BatchEngine):
         """What the user should know, in the order in which it was found."""
 
         self._say = say
-        self._settings = Settings(endpoint, ssc_by, n_per_request, patience)
+        self._settings = CallSettings(endpoint, ssc_by, n_per_request, patience)
         self._n_parallel = n_parallel
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="distrivote-openai", daemon=True)
-        self._thread.start()
-        self._room = self._do(_made(lambda: asyncio.Semaphore(n_parallel)))
-        self._servers: list[Server] = []
+        self._facts = [ServerFacts(model or "") for _ in addresses]
+
+        def servers() -> list[Server]:
+            return [Server(*each, key, patience) for each in zip(addresses, self._facts, strict=True)]
+
+        self._make_servers = servers
+        # Made here, so that a proxy that can't be used is an error here; the first loop takes them.
+        self._spare = [servers()]
+        self._urls = [server.url for server in self._spare[0]]
+        self._connections: dict[asyncio.AbstractEventLoop, Connections] = {}
+        self._thread = LoopThread()
         try:
-            self._servers = self._do(
-                _made(lambda: [Server(address, model or "", key, patience) for address in addresses])
-            )
-            self.model = model or self._do(_only_model(self._servers))
+            self.model = model or self._thread.do(self._only_model())
         except BaseException:
             self.close()
             raise
-        for server in self._servers:
-            server.model = self.model
+        for facts in self._facts:
+            facts.model = self.model
 
     def __repr__(self) -> str:
-        return f"OpenAIEngine({[server.url for server in self._servers]!r}, model={self.model!r})"
+        return f"OpenAIEngine({self._urls!r}, model={self.model!r})"
 
     def sample_jobs(
         self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
@@ -124,17 +129,12 @@ class OpenAIEngine(BatchEngine):
 
         One EngineError at the end says how many are missing and why, if any are.
         """
-        if controller is not None and controller.released:
-            raise InputError(
-                "SelfStepConf as published can't be had from a server: it exchanges two probabilities where"
-                " tokens are sampled, and goes by the most likely tokens, which a reply shows only in part."
-                " Use the embedded, transformers or vllm engine, or leave --as-published out"
-            )
+        _refuse_released(controller)
         if not any(job.indices for job in jobs):
             return
         results: SimpleQueue[Any] = SimpleQueue()
-        call = Call(self._servers, self._settings, jobs, controller, results, self._room)
-        future = self._submit(_then(call.run(self._n_parallel), lambda: results.put(_END)))
+        call = Call(self._settings, jobs, controller, results.put, results.qsize)
+        future = self._thread.submit(_then(self._run(call), lambda: results.put(_END)))
         ended = False
         try:
             for item in self._results(results, call, watch):
@@ -145,9 +145,7 @@ class OpenAIEngine(BatchEngine):
             ended = True
             future.result()
         except CancelledError:
-            raise DistrivoteError(
-                "the engine was closed while it was sampling: close it afterwards"
-            ) from None
+            raise _closed_while_sampling() from None
         finally:
             if not ended:
                 future.cancel()
@@ -155,12 +153,70 @@ class OpenAIEngine(BatchEngine):
                     while results.get(timeout=self._settings.patience.cancel) is not _END:
                         pass
 
+    async def asample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None = None,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Watch | None = None,
+    ) -> AsyncGenerator[Trajectory]:
+        """Yield n trajectories as they finish, sampled in the running loop; `aclose()` cancels the rest."""
+        _refuse_released(controller)
+        job = job_of(messages, n, params, indices)
+        if not job.indices:
+            return
+        with self._call():
+            results: asyncio.Queue[Any] = asyncio.Queue()
+            call = Call(self._settings, [job], controller, results.put_nowait, results.qsize)
+            task = asyncio.create_task(self._run(call))
+            task.add_done_callback(lambda _: results.put_nowait(_END))
+            try:
+                while (item := await _next(results, call, watch)) is not _END:
+                    if isinstance(item, Note):
+                        self._take_note(item.sentence)
+                    else:
+                        yield item.trajectory
+                if task.cancelled():
+                    raise _closed_while_sampling()
+                await task
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self, call: Call) -> None:
+        """Run a call in the running loop."""
+        connections = await self._connected()
+        task = asyncio.current_task()
+        assert task is not None
+        connections.calls.add(task)
+        try:
+            await call.run(connections.servers, connections.room, self._n_parallel)
+        finally:
+            connections.calls.discard(task)
+
+    async def _connected(self) -> Connections:
+        """Return the connections of the running loop."""
+        if self._is_closed:
+            raise _closed_while_sampling()
+        loop = asyncio.get_running_loop()
+        if loop not in self._connections:
+            for other in [other for other in self._connections if other.is_closed()]:
+                del self._connections[other]
+            servers = self._spare.pop() if self._spare else self._make_servers()
+            self._connections[loop] = Connections(servers, self._n_parallel)
+            await self._connections[loop].open()
+        return self._connections[loop]
+
     def release(self) -> None:
-        """End the thread and close the connections."""
-        self._do(_closed(self._servers))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """Close the connections in all loops, and end the thread."""
+        for loop, connections in list(self._connections.items()):
+            if loop is not self._thread.loop:
+                close_in(loop, connections, self._settings.patience.cancel)
+        self._thread.stop()
+        self._connections.clear()
 
     def _results(self, results: SimpleQueue[Any], call: Call, watch: Watch | None) -> Generator[Any]:
         """Yield what comes, and look at the progress in between."""
@@ -184,16 +240,27 @@ class OpenAIEngine(BatchEngine):
             self.notes.append(sentence)
             self._say(sentence)
 
-    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-
-    def _do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self._submit(coroutine).result()
-
-
-async def _made(make: Callable[[], T]) -> T:
-    """Make something in the loop that it belongs to."""
-    return make()
+    async def _only_model(self) -> str:
+        """Return the model that all servers have, if it is only one."""
+        servers = (await self._connected()).servers
+        found: dict[str, None] = {}
+        fault: Fault | None = None
+        for answer in await asyncio.gather(*map(models_of, servers), return_exceptions=True):
+            if isinstance(answer, Fault):
+                fault = answer
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found |= dict.fromkeys(answer)
+        if len(found) == 1:
+            return next(iter(found))
+        if not found and fault is not None:
+            raise EngineError(fault.sentence, retryable=fault.scope is Scope.PASSING) from fault
+        where = ", ".join(server.url for server in servers)
+        if not found:
+            raise EngineError(f"{where} names no model: give its name by --model")
+        listed = ", ".join(list(found)[:8]) + (", ..." if len(found) > 8 else "")
+        raise InputError(f"{where} has {len(found)} models: give one by --model: {listed}")
 
 
 async def _then(coroutine: Coroutine[Any, Any, None], last: Callable[[], None]) -> None:
@@ -203,37 +270,32 @@ async def _then(coroutine: Coroutine[Any, Any, None], last: Callable[[], None]) 
         last()
 
 
-async def _closed(servers: Sequence[Server]) -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    for server in servers:
-        await server.close()
-    await asyncio.get_running_loop().shutdown_asyncgens()
-    await asyncio.sleep(0)  # sockets that were closed last are let go of in the next turn of the loop
+async def _next(results: asyncio.Queue[Any], call: Call, watch: Watch | None) -> Any:
+    """Return what comes next; look at the progress while waiting for it, and at the end."""
+    if watch is None:
+        return await results.get()
+    while True:
+        item = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_WATCH_SECONDS):
+                item = await results.get()
+        if item is None or item is _END:
+            watch(call.progress)
+        if item is not None:
+            return item
 
 
-async def _only_model(servers: Sequence[Server]) -> str:
-    """Return the model that all servers have, if it is only one."""
-    found: dict[str, None] = {}
-    fault: Fault | None = None
-    for answer in await asyncio.gather(*map(models_of, servers), return_exceptions=True):
-        if isinstance(answer, Fault):
-            fault = answer
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            found |= dict.fromkeys(answer)
-    if len(found) == 1:
-        return next(iter(found))
-    if not found and fault is not None:
-        raise EngineError(fault.sentence, retryable=fault.scope is Scope.PASSING) from fault
-    where = ", ".join(server.url for server in servers)
-    if not found:
-        raise EngineError(f"{where} names no model: give its name by --model")
-    listed = ", ".join(list(found)[:8]) + (", ..." if len(found) > 8 else "")
-    raise InputError(f"{where} has {len(found)} models: give one by --model: {listed}")
+def _refuse_released(controller: Controller | None) -> None:
+    if controller is not None and controller.released:
+        raise InputError(
+            "SelfStepConf as published can't be had from a server: it exchanges two probabilities where"
+            " tokens are sampled, and goes by the most likely tokens, which a reply shows only in part."
+            " Use the embedded, transformers or vllm engine, or leave --as-published out"
+        )
+
+
+def _closed_while_sampling() -> DistrivoteError:
+    return DistrivoteError("the engine was closed while it was sampling: close it afterwards")
 
 
 def _require(fits: bool, sentence: str) -> None:

@@ -20,7 +20,7 @@ from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.patience import PATIENCE, Patience
 
 
-class Standing:
+class Health:
     """What is known of one server's health."""
 
     def __init__(self, patience: Patience = PATIENCE) -> None:
@@ -122,7 +122,7 @@ class Choice(NamedTuple):
     wait: float = 0.0
 
 
-def choose(servers: Sequence[Standing], now: float, avoid: int | None = None) -> Choice:
+def choose(servers: Sequence[Health], now: float, avoid: int | None = None) -> Choice:
     """Return which server to ask now; one to avoid is asked only if there is no other.
 
     Raises the last fault when no server is left, or all are down.
@@ -138,7 +138,7 @@ def choose(servers: Sequence[Standing], now: float, avoid: int | None = None) ->
     return Choice(None, max(min(server.free_at for server in left) - now, 0.02))
 
 
-def _is_down(server: Standing) -> bool:
+def _is_down(server: Health) -> bool:
     """Say whether a server is set aside and nothing good will be known of it in time."""
     if not server.aside or server.failing_since is None:
         return False
@@ -148,7 +148,7 @@ def _is_down(server: Standing) -> bool:
     return not server.answered or server.resume + patience.connect - server.failing_since > longest
 
 
-def _last_fault(servers: Sequence[Standing]) -> Fault:
+def _last_fault(servers: Sequence[Health]) -> Fault:
     faults = [server.fault for server in servers if server.fault is not None]
     assert faults
     if len(faults) == 1:

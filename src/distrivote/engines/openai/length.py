@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from distrivote.engines.openai.faults import broken_off
-from distrivote.engines.openai.reply import Reply
+from distrivote.engines.openai.reply import StreamedReply
 from distrivote.trajectory import Trajectory
 
 _SPARE_TOKENS = 16
@@ -37,7 +37,7 @@ class Length:
         if self._n_chunks_left < 0:
             raise broken_off(self._url, "it has no end")
 
-    def is_passed(self, reply: Reply) -> bool:
+    def is_passed(self, reply: StreamedReply) -> bool:
         """Say whether a reply is longer than was asked for."""
         return (
             reply.n_tokens > self._max_tokens + _SPARE_TOKENS

@@ -24,7 +24,7 @@ from distrivote.errors import InputError
 from distrivote.trajectory import Trajectory
 
 
-class Reply:
+class StreamedReply:
     """One reply under way."""
 
     __slots__ = (

@@ -21,12 +21,12 @@ from distrivote.engines.base import Job
 from distrivote.engines.openai.capabilities import continued_prompt, prompt_text
 from distrivote.engines.openai.client import Chunk, Server, Usage
 from distrivote.engines.openai.continuation import SteeredReply
-from distrivote.engines.openai.discovery import Meeting, Steering
+from distrivote.engines.openai.discovery import Discovery, SteeringPlan
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
 from distrivote.engines.openai.flaws import ENDLESS, Flaw, flaw_of
 from distrivote.engines.openai.length import Length, cut_to
 from distrivote.engines.openai.protocol import Body, Dialect, Prompt, request_body, seed_of
-from distrivote.engines.openai.reply import Reply
+from distrivote.engines.openai.reply import StreamedReply
 from distrivote.engines.openai.token_ids import named
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.errors import InputError
@@ -94,29 +94,29 @@ class Sampler:
 
     endpoint: str
     controller: Controller | None
-    meeting: Meeting
+    discovery: Discovery
     note: Callable[[str], None]
     deliver: Deliver
     """Takes a trajectory that has finished, off its item."""
 
     async def sample(self, server: Server, item: Item) -> list[Item]:
         """Ask a server for an item's trajectories; returns those that have to be asked for one by one."""
-        steering = await self.meeting.steering(server)
-        if len(item.indices) > 1 and (steering.continues or not server.takes_n):
+        plan = await self.discovery.plan(server)
+        if len(item.indices) > 1 and (plan.continues or not server.facts.takes_n):
             return item.one_by_one()
-        if steering.continues:
-            await self._steered(server, item, steering)
+        if plan.continues:
+            await self._steered(server, item, plan)
             return []
-        return await self._plain(server, item, steering)
+        return await self._plain(server, item, plan)
 
-    async def _plain(self, server: Server, item: Item, steering: Steering) -> list[Item]:
+    async def _plain(self, server: Server, item: Item, plan: SteeringPlan) -> list[Item]:
         """Ask for trajectories that the server samples to their end, steered by its plugin or not at all."""
         job = item.job
         indices, n_again = list(item.indices), item.n_again
         xargs = None if self.controller is None else xargs_of(self.controller)
-        prompt = await self._continued(server, job, steering, "")
+        prompt = await self._continued(server, job, plan, "")
         body = request_body(
-            server.model,
+            server.facts.model,
             prompt,
             job.params,
             self._dialect(server, job),
@@ -124,7 +124,7 @@ class Sampler:
             n=len(indices),
             xargs=xargs,
         )
-        replies = {index: Reply(job.params.stop) for index in indices}
+        replies = {index: StreamedReply(job.params.stop) for index in indices}
         try:
             await self._stream(server, item, prompt, body, replies)
         except Fault as fault:
@@ -137,12 +137,12 @@ class Sampler:
             return item.one_by_one()
         if len(indices) == 1:
             raise broken_off(server.url, "it is empty")
-        server.takes_n = False
+        server.facts.takes_n = False
         self.note(f"{server.url} does not give n replies at once: they are asked for one by one")
         return item.one_by_one()
 
     async def _stream(
-        self, server: Server, item: Item, prompt: Prompt, body: Body, replies: dict[int, Reply]
+        self, server: Server, item: Item, prompt: Prompt, body: Body, replies: dict[int, StreamedReply]
     ) -> None:
         """Stream replies, and deliver each at its end; the last of them with the usage that follows it."""
         indices, n_again = list(replies), item.n_again
@@ -204,7 +204,7 @@ class Sampler:
             server.n_flaws_kept = 0
         self.deliver(server, item, index, trajectory)
 
-    def _finished(self, server: Server, reply: Reply, job: Job, is_endless: bool = False) -> Finished:
+    def _finished(self, server: Server, reply: StreamedReply, job: Job, is_endless: bool = False) -> Finished:
         flaw: Flaw | None = None
         try:
             trajectory = reply.whole(f"a reply of {server.url}")
@@ -212,13 +212,13 @@ class Sampler:
             self.note(f"{error}; such replies are kept without their log-probabilities")
             trajectory = reply.bare()
             flaw = Flaw(_reason(error))
-        if trajectory.text and not trajectory.tokens and self.meeting.k:
+        if trajectory.text and not trajectory.tokens and self.discovery.k:
             self.note(
                 f"{server.url} gave a reply without log-probabilities: it counts in majority voting only"
             )
         if is_endless:
             trajectory = cut_to(trajectory, job.params.max_tokens)
-        k = min(self.meeting.k, job.params.n_logprobs)
+        k = min(self.discovery.k, job.params.n_logprobs)
         flaw = flaw or _flaw_at(server, trajectory, k) or (ENDLESS if is_endless else None)
         if entries_given(trajectory.top_logprobs) == 1:
             # One alone shows no spread, and nothing can be measured by it.
@@ -231,7 +231,7 @@ class Sampler:
         controller = None if self.controller is None else self.controller.plugin_settings()
         if controller is None:
             return trajectory
-        k = max(2, min(self.meeting.k, job.params.k))
+        k = max(2, min(self.discovery.k, job.params.k))
         confidences = token_confidence(trajectory.top_logprobs, k).values.tolist()
         entropies = (
             token_entropy(trajectory.top_logprobs, k).values.tolist() if controller.uses_entropy else None
@@ -239,7 +239,7 @@ class Sampler:
         record = replay(controller, trajectory.tokens, confidences, entropies)
         return replace(trajectory, interventions=record)
 
-    async def _steered(self, server: Server, item: Item, steering: Steering) -> None:
+    async def _steered(self, server: Server, item: Item, plan: SteeringPlan) -> None:
         """Ask for one trajectory and continue it wherever the controller says so."""
         assert self.controller is not None
         job = item.job
@@ -253,9 +253,9 @@ class Sampler:
             prefix = reply.prefix
             reply.begin(echo=prefix)
         while reply.finish_reason is None:
-            prompt = await self._continued(server, job, steering, prefix)
+            prompt = await self._continued(server, job, plan, prefix)
             body = request_body(
-                server.model,
+                server.facts.model,
                 prompt,
                 replace(job.params, max_tokens=reply.n_left, stop=()),
                 dialect,
@@ -267,7 +267,7 @@ class Sampler:
             if not item.indices:
                 return
             if reply.finish_reason is None:
-                if steering.way is not None and not steering.by_text and reply.has_thinking:
+                if plan.way is not None and not plan.by_text and reply.has_thinking:
                     raise Fault(
                         f"{server.url} splits off the thinking and can't continue inside it, so SelfStepConf"
                         " can't be used: take --no-thinking, --no-ssc, or vLLM with the plugin",
@@ -313,27 +313,27 @@ class Sampler:
         reply.end()
         return n_prompt
 
-    async def _continued(self, server: Server, job: Job, steering: Steering, prefix: str) -> Prompt:
+    async def _continued(self, server: Server, job: Job, plan: SteeringPlan, prefix: str) -> Prompt:
         messages = tuple(job.messages)
         if self.endpoint == "completions":
             return Prompt(text=plain_prompt(messages) + prefix)
-        if steering.way is None:
+        if plan.way is None:
             return Prompt(messages)
-        if steering.by_text:
-            prompt = await prompt_text(server, steering.way, messages, job.params.thinking)
+        if plan.by_text:
+            prompt = await prompt_text(server, plan.way, messages, job.params.thinking)
             return replace(prompt, text=f"{prompt.text}{prefix}")
-        return continued_prompt(steering.way, messages, prefix) if prefix else Prompt(messages)
+        return continued_prompt(plan.way, messages, prefix) if prefix else Prompt(messages)
 
     def _dialect(self, server: Server, job: Job) -> Dialect:
-        assert server.dialect is not None
-        return replace(server.dialect, n_logprobs=min(self.meeting.k, job.params.n_logprobs))
+        assert server.facts.dialect is not None
+        return replace(server.facts.dialect, n_logprobs=min(self.discovery.k, job.params.n_logprobs))
 
 
 def _flaw_at(server: Server, trajectory: Trajectory, k: int) -> Flaw | None:
     """Return what is wrong with a reply; a server that never showed log-probabilities is not asked again."""
-    assert server.dialect is not None
+    assert server.facts.dialect is not None
     flaw = flaw_of(trajectory, k)
-    if flaw is not None and not server.dialect.shows_logprobs:
+    if flaw is not None and not server.facts.dialect.shows_logprobs:
         return flaw._replace(asks_again=False)
     return flaw
 

@@ -11,14 +11,13 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from distrivote.engines.base import Job, Progress, Sampled
 from distrivote.engines.openai.client import Server
-from distrivote.engines.openai.discovery import Meeting
+from distrivote.engines.openai.discovery import Discovery
 from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.fleet import choose
 from distrivote.engines.openai.patience import PATIENCE, Patience
@@ -36,7 +35,7 @@ class Note(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CallSettings:
     """What is the same for all calls of an engine."""
 
     endpoint: str
@@ -50,21 +49,30 @@ class Call:
 
     def __init__(
         self,
-        servers: Sequence[Server],
-        settings: Settings,
+        settings: CallSettings,
         jobs: Sequence[Job],
         controller: Controller | None,
-        results: SimpleQueue[Any],
-        room: asyncio.Semaphore,
+        put: Callable[[Sampled | Note], None],
+        n_waiting: Callable[[], int],
     ) -> None:
-        self._servers = servers
+        """Prepare a call.
+
+        Args:
+            settings: Those of the engine.
+            jobs: What to sample.
+            controller: What steers it.
+            put: Takes what is finished.
+            n_waiting: How much of that the caller has not taken yet.
+        """
+        self._servers: Sequence[Server] = ()
+        self._room = asyncio.Semaphore()
         self._jobs = jobs
-        self._results = results
-        self._room = room
+        self._put = put
+        self._n_waiting = n_waiting
         self._patience = settings.patience
         controller = None if settings.ssc_by == "off" else controller
-        self._meeting = Meeting(settings, controller, self._note)
-        self._sampler = Sampler(settings.endpoint, controller, self._meeting, self._note, self._deliver)
+        self._discovery = Discovery(settings, controller, self._note)
+        self._sampler = Sampler(settings.endpoint, controller, self._discovery, self._note, self._deliver)
         n = settings.n_per_request
         self._waiting = deque(
             Item(number, job, job.indices[start : start + n])
@@ -92,11 +100,12 @@ class Call:
             self._n_reflections + sum(item.n_reflections for item in live),
         )
 
-    async def run(self, n_parallel: int) -> None:
+    async def run(self, servers: Sequence[Server], room: asyncio.Semaphore, n_parallel: int) -> None:
         """Do the jobs; raises one EngineError at the end if anything is missing."""
-        for server in self._servers:
-            server.standing.out = False  # it may have been mended since the last call
-        await self._meeting.meet(self._servers, max(job.params.n_logprobs for job in self._jobs))
+        self._servers, self._room = servers, room
+        for server in servers:
+            server.health.out = False  # it may have been repaired since the last call
+        await self._discovery.probe_all(self._servers, max(job.params.n_logprobs for job in self._jobs))
         workers = min(n_parallel, self._n_total)
         try:
             async with asyncio.TaskGroup() as self._workers:
@@ -121,12 +130,12 @@ class Call:
     def _note(self, sentence: str) -> None:
         if sentence not in self._noted:
             self._noted.add(sentence)
-            self._results.put(Note(sentence))
+            self._put(Note(sentence))
 
     async def _work(self) -> None:
         while self._waiting and not self._is_over:
-            # Whoever takes the results may be slow: do not pile up more than are under way.
-            while self._results.qsize() > 64:
+            # The caller may be slow: do not pile up more than are under way.
+            while self._n_waiting() > 64:
                 await asyncio.sleep(0.02)
             async with self._room:
                 if not self._waiting or self._is_over:
@@ -158,7 +167,7 @@ class Call:
 
     def _is_down(self) -> bool:
         try:
-            choose([server.standing for server in self._servers], time.monotonic())
+            choose([server.health for server in self._servers], time.monotonic())
         except Fault:
             return True
         return False
@@ -173,10 +182,10 @@ class Call:
             number = await self._free_server(avoid)
             server = self._servers[number]
             begun = time.monotonic()
-            server.standing.begin(begun)
+            server.health.begin(begun)
             try:
                 more = await self._sampler.sample(server, item)
-                server.standing.succeed()
+                server.health.succeed()
                 self._split(item, more)
                 return
             except Fault as fault:
@@ -185,7 +194,7 @@ class Call:
                     return
                 if fault.scope in (Scope.REQUEST, Scope.CALL):
                     raise
-                server.standing.fail(fault, begun, time.monotonic())
+                server.health.fail(fault, begun, time.monotonic())
                 if item.begun is not before:
                     attempt, n_left = 0, self._patience.n_attempts  # it has come further
                 n_left -= fault.retry_after is None or self._n_chunks() == n_chunks
@@ -195,13 +204,13 @@ class Call:
                 self._note_failure(server, fault)
                 avoid = number
             finally:
-                server.standing.end()
+                server.health.end()
             if attempt + 1 >= len(self._servers):
                 await asyncio.sleep(self._patience.retry.delay(attempt) * random.uniform(0.5, 1.0))
             attempt += 1
 
     def _n_chunks(self) -> int:
-        return sum(server.standing.n_chunks for server in self._servers)
+        return sum(server.health.n_chunks for server in self._servers)
 
     def _split(self, item: Item, parts: list[Item]) -> None:
         """Put what has to be asked for one by one in front of what waits."""
@@ -212,13 +221,13 @@ class Call:
                 self._workers.create_task(self._work())
 
     def _note_failure(self, server: Server, fault: Fault) -> None:
-        if len(self._servers) > 1 and (server.standing.out or server.standing.aside):
+        if len(self._servers) > 1 and (server.health.out or server.health.aside):
             self._note(f"{fault.sentence}; the other servers go on")
 
     async def _free_server(self, avoid: int | None) -> int:
-        standings = [server.standing for server in self._servers]
+        healths = [server.health for server in self._servers]
         while True:
-            choice = choose(standings, time.monotonic(), avoid)
+            choice = choose(healths, time.monotonic(), avoid)
             if choice.number is not None:
                 return choice.number
             await asyncio.sleep(min(choice.wait, 0.25))
@@ -235,4 +244,4 @@ class Call:
         self._n_reflections += record.n_reflections if record is not None else 0
         item.n_tokens = max(item.n_tokens - whole.n_tokens, 0) if item.indices else 0
         item.n_reflections = 0
-        self._results.put(Sampled(item.number, whole))
+        self._put(Sampled(item.number, whole))

@@ -38,14 +38,14 @@ async def named(server: Server, choice: dict[str, Any]) -> dict[str, Any]:
         return choice
     if len(ids) == 1:
         return with_texts(choice, [choice.get("text") or ""])
-    unknown = {i for i in ids if i not in server.token_texts}
+    unknown = {i for i in ids if i not in server.facts.token_texts}
     await asyncio.gather(*(_learn(server, i) for i in unknown))
-    return with_texts(choice, [server.token_texts[i] for i in ids])
+    return with_texts(choice, [server.facts.token_texts[i] for i in ids])
 
 
 async def _learn(server: Server, token: int) -> None:
-    answer = await server.post_beside("detokenize", {"model": server.model, "tokens": [token]})
+    answer = await server.post_beside("detokenize", {"model": server.facts.model, "tokens": [token]})
     text = answer.get("prompt") if isinstance(answer, dict) else None
     if not isinstance(text, str):
         raise Fault(f"{server.url} has no texts for its tokens: use the chat endpoint", Scope.SERVER)
-    server.token_texts[token] = text
+    server.facts.token_texts[token] = text

@@ -17,7 +17,7 @@ from distrivote.engines.base import BatchEngine, Job, Progress, Sampled, Samplin
 from distrivote.engines.tokens.long_prompts import not_sampled, too_long
 from distrivote.engines.tokens.tables import chat_text, cutter, end_tokens_of, table_of
 from distrivote.engines.vllm.args import Xargs, xargs_of
-from distrivote.engines.vllm.replies import Reply
+from distrivote.engines.vllm.replies import VllmReply
 from distrivote.errors import EngineError, InputError, MissingPackageError, UnknownNameError
 from distrivote.problem import Message
 from distrivote.steering import Controller
@@ -70,7 +70,7 @@ class VllmEngine(BatchEngine):
         """Yield the trajectories of all jobs as they finish; then an error if prompts were too long."""
         xargs = None if controller is None else self._xargs(controller)
         steering = None if controller is None else controller.plugin_settings()
-        live: dict[str, Reply] = {}
+        live: dict[str, VllmReply] = {}
         try:
             self._n_calls += 1
             added = [self._add(number, job, xargs, live) for number, job in enumerate(jobs)]
@@ -96,7 +96,7 @@ class VllmEngine(BatchEngine):
             if live:
                 self._engine.abort_request(list(live))
 
-    def _drop_unwanted(self, jobs: Sequence[Job], live: dict[str, Reply]) -> None:
+    def _drop_unwanted(self, jobs: Sequence[Job], live: dict[str, VllmReply]) -> None:
         over = {number for number, job in enumerate(jobs) if job.over()}
         unwanted = [name for name, reply in live.items() if reply.job in over]
         if unwanted:
@@ -113,7 +113,7 @@ class VllmEngine(BatchEngine):
             )
         return xargs
 
-    def _add(self, number: int, job: Job, xargs: Xargs | None, live: dict[str, Reply]) -> str | None:
+    def _add(self, number: int, job: Job, xargs: Xargs | None, live: dict[str, VllmReply]) -> str | None:
         """Hand the trajectories of one job to vLLM, or return why its prompt does not fit."""
         params = job.params
         if params.n_logprobs > self._max_logprobs >= 0:
@@ -135,7 +135,7 @@ class VllmEngine(BatchEngine):
                 self._engine.add_request(name, rendered, _sampling(params, index, max_tokens, xargs))
             except (VLLMClientError, ValueError) as error:
                 raise InputError(f"vLLM takes no such request: {_line(error)}") from error
-            live[name] = Reply(number, index, params, len(prompt))
+            live[name] = VllmReply(number, index, params, len(prompt))
         return None
 
     def _prompt(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
@@ -143,7 +143,7 @@ class VllmEngine(BatchEngine):
         tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return tokens
 
-    def _step(self, live: dict[str, Reply]) -> list[Reply]:
+    def _step(self, live: dict[str, VllmReply]) -> list[VllmReply]:
         """Let vLLM decode once, and return the replies that have ended."""
         from vllm.exceptions import VLLMServerError
 

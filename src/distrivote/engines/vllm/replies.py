@@ -23,7 +23,7 @@ from distrivote.steering import ReleasedStream, SelfStepConf
 from distrivote.trajectory import Floats, Interventions, Trajectory
 
 
-class Reply:
+class VllmReply:
     """One reply under way."""
 
     def __init__(

@@ -1,0 +1,35 @@
+"""What has been found out about one server: shared by all event loops in which an engine is used.
+
+Plain values without locks: two loops that find out the same thing at once write the same thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from distrivote.engines.openai.protocol import Continuation, Dialect, Prompt
+
+
+@dataclass(slots=True)
+class ServerFacts:
+    """How a server wants to be asked, and what it can do."""
+
+    model: str
+    dialect: Dialect | None = None
+    """None until it was asked for the first time."""
+
+    n_asked: int = 0
+    """For how many log-probabilities it was asked then."""
+
+    takes_n: bool = True
+    takes_stream_options: bool = True
+    has_plugin: bool | None = None
+    """Whether SelfStepConf runs inside it; None until that was tried."""
+
+    continuation: Continuation | None = None
+    knows_continuation: bool = False
+    prompts: dict[tuple[Any, ...], Prompt] = field(default_factory=dict)
+    """Conversations as the model reads them, by what they are made of."""
+
+    token_texts: dict[int, str] = field(default_factory=dict)
