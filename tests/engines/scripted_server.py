@@ -100,10 +100,11 @@ class ScriptedServer:
         ready.set()
         await self._stop.wait()
         server.close()
+        await asyncio.sleep(0.01)  # a connection that was accepted just now gets its task
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0.01)  # connections that clients close just now are let go of
+        await asyncio.sleep(0)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
