@@ -7,6 +7,7 @@ way to end it. The server counts what it was asked, which streams are open, and 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -95,7 +96,7 @@ class ScriptedServer:
 
     async def _serve(self, ready: threading.Event) -> None:
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
+        server = await asyncio.start_server(self._accepted, "127.0.0.1", self._port)
         self._port = server.sockets[0].getsockname()[1]
         ready.set()
         await self._stop.wait()
@@ -104,20 +105,22 @@ class ScriptedServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            while await self._one(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def over(task: asyncio.Task[None]) -> None:
+            # Here and not in the task, which may be cancelled before its first step.
             self._tasks.discard(task)
             writer.transport.abort()
+
+        task = asyncio.get_running_loop().create_task(self._connected(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(over)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            while await self._one(reader, writer):
+                pass
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
