@@ -3,7 +3,10 @@
 The engine plays stored trajectories back, so what is measured is the server: parsing, sampling threads,
 measuring 32 trajectories, the vote and the reply. Server and clients are two processes on one machine.
 
-    python bench/server.py [--requests 2000] [--clients 16] [--embedded]
+    python bench/server.py [--requests 2000] [--clients 16] [--embedded N] [--upstream N]
+
+With `--upstream` the server stands in front of an OpenAI-compatible one, a third process that plays short
+replies; once as it is and once with the client's event loop in a thread, in turn, as a ratio.
 """
 
 from __future__ import annotations
@@ -15,17 +18,20 @@ import multiprocessing
 import os
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
 
 from distrivote import Trajectory
-from distrivote.engines.base import Engine
+from distrivote.engines import Engine, OpenAIEngine
+from distrivote.engines.base import BatchEngine, Job, Sampled, Watch
 from distrivote.server.settings import Settings
+from distrivote.steering import Controller
 
 BUDGET, STEPS, STEP_TOKENS = 32, 4, 16
 QUESTION = "Tom has 5 apples and buys 7 more. How many has he?"
@@ -47,16 +53,81 @@ def stored(n: int) -> list[Trajectory]:
     return pool
 
 
+class InThread(BatchEngine):
+    """An engine without its asynchronous side, so that it is driven in a thread."""
+
+    concurrent = True
+
+    def __init__(self, engine: OpenAIEngine) -> None:
+        self._engine = engine
+        self.name, self.model = engine.name, engine.model
+
+    def sample_jobs(
+        self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
+    ) -> Generator[Sampled]:
+        return self._engine.sample_all(jobs, controller, watch=watch)
+
+    def release(self) -> None:
+        self._engine.close()
+
+
+def upstream_app() -> object:
+    """Return a server of short replies: one token per chunk, with 20 log-probabilities."""
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.routing import Route
+
+    top = [{"token": f" {i}", "logprob": -0.1 - i} for i in range(20)]
+
+    def choice(text: str, finish: str | None) -> dict[str, object]:
+        content = [{"token": text, "logprob": -0.1, "top_logprobs": top}]
+        return {"index": 0, "finish_reason": finish, "logprobs": {"content": content}}
+
+    words = ["Well", ".\n\n", "\\boxed{12}"]
+    ends: list[str | None] = [None, None, "stop"]
+    chunks = [choice(text, end) | {"delta": {"content": text}} for text, end in zip(words, ends, strict=True)]
+    events = [f"data: {json.dumps({'choices': [chunk]})}\n\n".encode() for chunk in chunks]
+    whole = {
+        "choices": [choice("Well", "stop") | {"message": {"content": "Well"}}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 1},
+    }
+
+    async def streamed() -> AsyncGenerator[bytes]:
+        for event in events:
+            yield event
+            await asyncio.sleep(0)
+        yield b"data: [DONE]\n\n"
+
+    async def models(_: Request) -> Response:
+        return JSONResponse({"data": [{"id": "toy"}]})
+
+    async def chat(request: Request) -> Response:
+        if (await request.json()).get("stream"):
+            return StreamingResponse(streamed(), media_type="text/event-stream")
+        return JSONResponse(whole)
+
+    return Starlette(
+        routes=[Route("/v1/models", models), Route("/v1/chat/completions", chat, methods=["POST"])]
+    )
+
+
+def run_upstream(_: str, pipe: Connection) -> None:
+    """Serve short replies until the other end of the pipe says so."""
+    serve(upstream_app(), pipe)
+
+
 def run_server(engine_name: str, pipe: Connection) -> None:
     """Serve until the other end of the pipe says so."""
-    import threading
-
-    import uvicorn
-
     from distrivote.server.app import create_app
 
     engine: Engine
-    if engine_name == "embedded":
+    kind, _, url = engine_name.partition(" ")
+    if kind == "upstream":
+        engine = OpenAIEngine(url)
+    elif kind == "in-thread":
+        engine = InThread(OpenAIEngine(url))
+    elif engine_name == "embedded":
         from distrivote.engines.llamacpp.engine import LlamaCppEngine
 
         engine = LlamaCppEngine()
@@ -64,9 +135,18 @@ def run_server(engine_name: str, pipe: Connection) -> None:
         from distrivote.engines.replay import ReplayEngine
 
         engine = ReplayEngine(stored(BUDGET))
-    settings = Settings(budget=BUDGET, max_concurrency=64, max_tokens=64, template="worked")
-    config = uvicorn.Config(create_app(engine, "dis-gmm", settings), port=0, log_level="error")
-    server = uvicorn.Server(config)
+    settings = Settings(budget=BUDGET, max_concurrency=64, max_tokens=64, template="worked", ssc=not url)
+    with closing(engine):
+        serve(create_app(engine, "dis-gmm", settings), pipe)
+
+
+def serve(app: Any, pipe: Connection) -> None:
+    """Serve an application, tell its port, and end at the next message."""
+    import threading
+
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
 
     def wait() -> None:
         while not server.started:
@@ -76,16 +156,15 @@ def run_server(engine_name: str, pipe: Connection) -> None:
         server.should_exit = True
 
     threading.Thread(target=wait, daemon=True).start()
-    with closing(engine):
-        server.run()
+    server.run()
 
 
 @contextmanager
-def serving(engine: str) -> Iterator[tuple[str, int]]:
+def serving(engine: str, run: Callable[[str, Connection], None] = run_server) -> Iterator[tuple[str, int]]:
     """Start a server process; gives its address and process id."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=run_server, args=(engine, theirs))
+    process = context.Process(target=run, args=(engine, theirs))
     process.start()
     try:
         yield f"http://127.0.0.1:{ours.recv()}", process.pid or 0
@@ -104,7 +183,7 @@ def body(model: str) -> dict[str, object]:
     }
 
 
-async def load(url: str, n_requests: int, n_clients: int) -> list[float]:
+async def load(url: str, n_requests: int, n_clients: int, model: str = "replay") -> list[float]:
     """Send requests from several clients, each waiting for its reply; return how long each took."""
     seconds: list[float] = []
     left = iter(range(n_requests))
@@ -112,7 +191,7 @@ async def load(url: str, n_requests: int, n_clients: int) -> list[float]:
     async def one(client: httpx.AsyncClient) -> None:
         for _ in left:
             begun = time.perf_counter()
-            reply = await client.post(f"{url}/v1/chat/completions", json=body("replay"))
+            reply = await client.post(f"{url}/v1/chat/completions", json=body(model))
             assert reply.status_code == 200, reply.text
             seconds.append(time.perf_counter() - begun)
 
@@ -167,6 +246,35 @@ def measure_replayed(n_requests: int, n_clients: int) -> dict[str, object]:
     }
 
 
+def measure_upstream(n_requests: int, n_clients: int, rounds: int = 4) -> dict[str, object]:
+    """Return waiting and processor times in front of another server, in the loop and in a thread, in turn."""
+    seconds: dict[str, list[float]] = {"upstream": [], "in-thread": []}
+    busy = dict.fromkeys(seconds, 0.0)
+    with (
+        serving("", run_upstream) as (upstream, _),
+        serving(f"upstream {upstream}") as one,
+        serving(f"in-thread {upstream}") as other,
+    ):
+        places = {"upstream": one, "in-thread": other}
+        for url, _ in places.values():
+            asyncio.run(load(url, n_clients, n_clients, "toy"))
+        for _ in range(rounds):
+            for name, (url, pid) in places.items():
+                before = processor_seconds(pid)
+                seconds[name] += asyncio.run(load(url, n_requests // rounds, n_clients, "toy"))
+                busy[name] += processor_seconds(pid) - before
+    found = {}
+    for name, values in seconds.items():
+        cuts = statistics.quantiles(values, n=100)
+        found[name] = {
+            "p50_ms": round(1000 * cuts[49], 1),
+            "p99_ms": round(1000 * cuts[98], 1),
+            "server_processor_ms": round(1000 * busy[name] / len(values), 2),
+        }
+    ratios = {key: round(found["in-thread"][key] / found["upstream"][key], 2) for key in found["upstream"]}
+    return {"n_requests": n_requests, "n_clients": n_clients, **found, "in_thread_over_in_loop": ratios}
+
+
 def measure_embedded(repeats: int) -> dict[str, object]:
     """Return how much longer the whole request takes than the sampling and the vote alone."""
     from distrivote import Problem, SamplingParams, solve
@@ -213,8 +321,15 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--embedded", type=int, default=0, metavar="N", help="also N requests to a model")
+    parser.add_argument(
+        "--upstream", type=int, default=0, metavar="N", help="also N requests in front of another server"
+    )
     asked = parser.parse_args()
-    result: dict[str, object] = {"replayed": measure_replayed(asked.requests, asked.clients)}
+    result: dict[str, object] = {}
+    if asked.requests:
+        result["replayed"] = measure_replayed(asked.requests, asked.clients)
+    if asked.upstream:
+        result["upstream"] = measure_upstream(asked.upstream, asked.clients)
     if asked.embedded:
         result["embedded"] = measure_embedded(asked.embedded)
     result["load_average"] = list(os.getloadavg())
