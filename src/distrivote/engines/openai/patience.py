@@ -23,7 +23,7 @@ class Backoff:
     longest: float
 
     def delay(self, n_before: int) -> float:
-        """Return the delay that comes after so many others."""
+        """Return the delay that comes after `n_before` others."""
         return min(self.first * 2.0 ** min(n_before, 64), self.longest)
 
 

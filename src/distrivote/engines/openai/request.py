@@ -1,7 +1,7 @@
 """One request of the OpenAI engine, streamed into trajectories: plain, or steered by continuation.
 
 A server that does not give n replies at once is noticed here, and so is one that does not know stop strings.
-Who is asked, and what happens when that fails, is decided in `openai_call`.
+Who is asked, and what happens when that fails, is decided in `scheduler`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Next(NamedTuple):
 
     token: int
     take_back: int = 0
-    """So many tokens leave the sequence first; the last one that stays is decoded again."""
+    """The number of tokens that leave the sequence first; the last one that stays is decoded again."""
 
 
 class _Said(NamedTuple):
@@ -194,7 +194,7 @@ class Drive:
     def _apply(
         self, injection: Injection, logits: Logits, position: Position, top: npt.NDArray[np.float64]
     ) -> Next | None:
-        """Begin an injection: behind the token just sampled, or in its place and that of some before."""
+        """Begin an injection: after the token just sampled, or in its place and that of some before."""
         token = self.tokens[-1]
         if injection.take_back:
             gone = slice(len(self.tokens) - injection.take_back, None)
@@ -224,7 +224,7 @@ class Drive:
         return Next(token)
 
     def trajectory(self, n_prompt_tokens: int | None = None) -> Trajectory:
-        """Return the trajectory as far as it has come, behind a prompt of so many tokens."""
+        """Return the trajectory as far as it has come, after a prompt of `n_prompt_tokens` tokens."""
         texts = list(self._texts)
         if texts:
             texts[-1] += self._decoder.decode(b"", final=True)

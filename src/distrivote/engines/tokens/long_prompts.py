@@ -1,4 +1,4 @@
-"""Prompts that leave a model no room for a reply: their jobs are skipped, and one error says so at last."""
+"""Prompts that leave a model no room to reply: their jobs are skipped, and an error at the end says so."""
 
 from __future__ import annotations
 
