@@ -23,8 +23,8 @@ from distrivote.store.tables import text as table_text
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = str(ROOT / "examples" / "answers.jsonl")
-BRUMO = ROOT.parent / "shared" / "data" / "brumo2025_deepconf_64.parquet"
-BOINF = ROOT.parent / "shared" / "data" / "boinf_aime2024.parquet"
+BRUMO = ROOT / "tests" / "data" / "brumo2025_deepconf_64.parquet"
+BOINF = ROOT / "tests" / "data" / "boinf_aime2024.parquet"
 
 
 class Result(NamedTuple):
@@ -525,7 +525,6 @@ def test_a_terminal_gets_a_table_with_marks_and_a_summary(tmp_path: Path) -> Non
 # The real sample
 
 
-@pytest.mark.skipif(not BRUMO.exists(), reason=f"{BRUMO.name} is not there")
 def test_the_real_sample_gives_its_published_counts(vote: Vote) -> None:
     expected = {
         "sc": 17, "wsc": 23, "bon": 27, "hier": 25,
@@ -542,9 +541,17 @@ def test_the_real_sample_gives_its_published_counts(vote: Vote) -> None:
         assert f"{n_right} of 29 right" in err.splitlines()[0]
 
 
-@pytest.mark.skipif(not BOINF.exists(), reason=f"{BOINF.name} is not there")
 def test_a_file_with_several_models_needs_by(vote: Vote) -> None:
     code, out, _ = vote(BOINF, "--answer-column", "answer_key", "--by", "model", "-m", "wsc")
     assert code == 0
     assert len(table(out)) == 11 * 30
     assert len({row["model"] for row in table(out)}) == 11
+
+
+def test_eleven_models_give_the_counts_of_the_documentation(vote: Vote) -> None:
+    options = ("--answer-column", "answer_key", "--by", "model", "-m", "sc", "-m", "dis-gmm")
+    code, out, _ = vote(BOINF, *options, "--json")
+    assert code == 0
+    accuracy = json.loads(out)["summary"]["accuracy"]
+    found = {name: (said["n_right"], said["n_known"]) for name, said in accuracy.items()}
+    assert found == {"sc": (282, 330), "dis-gmm": (283, 330)}

@@ -154,18 +154,30 @@ def test_an_unknown_thing_to_read_is_named() -> None:
         load_pool_sets([], reads=("lenghts",))
 
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "brumo2025_deepconf_64.parquet"
+BRUMO = Path(__file__).parents[1] / "data" / "brumo2025_deepconf_64.parquet"
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the BRUMO 2025 traces are not here")
 def test_real_traces_give_the_known_counts() -> None:
     from distrivote.evaluation.evaluate import evaluate
 
-    loaded = load_pool_sets([str(SHARED)], columns=Columns(answer="answer_key", by="model"))
+    loaded = load_pool_sets([str(BRUMO)], columns=Columns(answer="answer_key"))
     report = evaluate(loaded.pool_sets, ["main"], n_repeats=2)
     found = {row["method"]: row["brumo2025_deepconf_64"] for row in report.results[0].tables[0].rows}
     expected = {"WSC": 23, "BoN": 27, "WSC-Top50": 26, "WSC-GMM": 28, "DIS-Top50": 27, "DIS-GMM": 28}
     assert {name: round(29 * float(found[name] or 0)) for name in expected} == expected
+
+
+def test_real_traces_give_the_row_of_the_readme() -> None:
+    from distrivote.evaluation.evaluate import evaluate
+
+    loaded = load_pool_sets([str(BRUMO)], columns=Columns(answer="answer_key"))
+    table = evaluate(loaded.pool_sets, ["trust"], budget=32).results[0].tables[0]
+    (row,) = (row for row in table.rows if row["budget"] == "32")
+    names = ("SC", "DIS-GMM", "auto-one-question", "auto-whole-run")
+    found = [f"{float(row[name] or 0):.1%}" for name in names]
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (line,) = (line for line in readme.splitlines() if line.startswith("| DeepSeek-R1-0528-Qwen3-8B"))
+    assert found == [cell.split()[0] for cell in line.split("|")[4:8]]
 
 
 def test_steps_are_also_counted_by_empty_lines_where_texts_are_stored(tmp_path: Path) -> None:
