@@ -7,12 +7,11 @@ https://github.com/apache/parquet-format has the fields; they are written in Thr
 from __future__ import annotations
 
 import struct
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-PLAIN, RLE_DICTIONARY, DELTA_BYTE_ARRAY = 0, 8, 7
+PLAIN, RLE_DICTIONARY = 0, 8
 _TYPES = {"int32": 1, "int64": 2, "float": 4, "double": 5, "text": 6}
 _FORMATS = {"int32": "<i", "int64": "<q", "float": "<f", "double": "<d"}
 _CODECS = {"none": 0, "gzip": 2, "zstd": 6}
@@ -54,18 +53,6 @@ def crafted(columns: list[Column], n_rows: int, metadata: dict[str, str] | None 
         chunks.append(_chunk(column, n_values, start, data_at, len(content)))
     group = {1: [{2: Long(0), 3: chunk} for chunk in chunks], 2: Long(len(content)), 3: Long(n_rows)}
     return closed(content, columns, [group], n_rows, metadata)
-
-
-def leaning(name: str, length: int, n_rows: int) -> bytes:
-    """Return a file whose texts each repeat all of the one before, which takes no room."""
-    column = Column(name, "text", "x" * length)
-    deltas = _constant_deltas([0] + [length] * (n_rows - 1)) + _constant_deltas([length] + [0] * (n_rows - 1))
-    body = _levels([(n_rows, 1)]) + deltas + b"x" * length
-    page = _page(0, body, column, {1: n_rows, 2: DELTA_BYTE_ARRAY, 3: 3, 4: 3})
-    content = b"PAR1" + page
-    chunk = _chunk(column, n_rows, 0, 4, len(content))
-    group = {1: [{2: Long(0), 3: chunk}], 2: Long(len(content)), 3: Long(n_rows)}
-    return closed(content, [column], [group], n_rows, None)
 
 
 def closed(
@@ -122,26 +109,6 @@ def _page(kind: int, body: bytes, column: Column, about: dict[int, Any], claim: 
 def _levels(runs: list[tuple[int, int]]) -> bytes:
     body = b"".join(_varint(n << 1) + bytes([level]) for n, level in runs if n)
     return struct.pack("<I", len(body)) + body
-
-
-def _constant_deltas(values: list[int]) -> bytes:
-    """Return whole numbers as DELTA_BINARY_PACKED: a first one, then one step, then steps of 0 at no cost."""
-    n, block, minis = len(values), 128, 4
-    content = _varint(block) + _varint(minis) + _varint(n) + _zigzag(values[0])
-    steps = [after - before for before, after in pairwise(values)]
-    for start in range(0, len(steps), block):
-        some = steps[start : start + block]
-        least = min(some)
-        widths, bits = [], b""
-        for at in range(0, block, block // minis):
-            mini = [step - least for step in some[at : at + block // minis]]
-            mini += [0] * (block // minis - len(mini))
-            width = max(mini).bit_length()
-            widths.append(width)
-            total = sum(value << (i * width) for i, value in enumerate(mini))
-            bits += total.to_bytes(width * (block // minis) // 8, "little")
-        content += _zigzag(least) + bytes(widths) + bits
-    return content
 
 
 # Thrift's compact protocol

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import foreign_files as foreign
-from faults.crafted_parquet import Column, closed, crafted, leaning
+from faults.crafted_parquet import Column, closed, crafted
 
 BILLION = 10**9
 MB = 1 << 20
@@ -60,7 +60,6 @@ def tables() -> dict[str, bytes]:
         "a list of a billion numbers": crafted(
             [QUESTION, ANSWER, Column("confidence", "double", 1.5, BILLION)], 1
         ),
-        "texts that lean on each other": leaning("question_id", 3 * MB, 2000),
         "a huge footer": huge_footer(),
         "statistics that abort": crafted([QUESTION, ANSWER._replace(histogram=(0, 0, 9)), CONFIDENCE], 9),
     }
@@ -77,7 +76,6 @@ def parts() -> dict[str, bytes]:
     return {
         "a billion trajectories": crafted([QUESTION, SAMPLE, ANSWER, CONFIDENCE], BILLION),
         "a long answer for each": crafted([QUESTION, SAMPLE, Column("answer", "text", "x" * 30 * MB)], 10**6),
-        "a billion steps": crafted([QUESTION, SAMPLE, Column("step_ends", "int32", 1, BILLION)], 1),
         "a page of 2 GB": crafted([QUESTION, SAMPLE._replace(packing="gzip", claim=2**31 - 1), ANSWER], 9),
         "deep metadata": crafted([QUESTION, SAMPLE, ANSWER], 9, names),
         "no samples": crafted([QUESTION, ANSWER], 9),

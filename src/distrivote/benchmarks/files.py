@@ -117,26 +117,32 @@ def _parquet_rows(path: Path, name: str) -> list[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from distrivote.store.tables.parquet_pages import PagesError, n_bytes_repeated, weigh
+    from distrivote.store.tables.parquet_sizes import (
+        TooLargeError,
+        check_declared,
+        check_footer,
+        n_bytes_repeated,
+        text_columns,
+    )
 
     try:
         # Not as a dataset: a folder called `year=2025` must not become a column.
         with open(path, "rb") as source:
+            check_footer(source)
             metadata = pq.read_metadata(source)
-            weights = weigh(source, metadata, metadata.schema.to_arrow_schema().names)
-            n_bytes = sum(
-                weight.n_bytes_repeated if weight.is_nested or weight.has_prefixes else weight.n_bytes
-                for weight in weights.values()
-            )
-            n_cells = metadata.num_rows * max(1, metadata.num_columns)
-            large = [name for name, weight in weights.items() if weight.n_bytes_repeated > LARGEST_CONTENT]
-            if n_bytes <= LARGEST_CONTENT and n_cells <= MOST_CELLS:
-                table = pq.ParquetFile(source, metadata=metadata, read_dictionary=large).read()
-                n_bytes += sum(n_bytes_repeated(table[name]) for name in large)
-            if n_bytes > LARGEST_CONTENT or n_cells > MOST_CELLS:
-                raise PagesError("it holds more than a benchmark does")
-            values: list[dict[str, Any]] = table.to_pylist()
-    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError, PagesError) as error:
+            schema = metadata.schema.to_arrow_schema()
+            if metadata.num_rows * max(1, len(schema)) > MOST_CELLS:
+                raise TooLargeError("it holds more than a benchmark does")
+            check_declared(metadata, path.stat().st_size, LARGEST_CONTENT)
+            lists = [field.name for field in schema if pa.types.is_nested(field.type)]
+            flat = [column for column in schema.names if column not in lists]
+            file = pq.ParquetFile(source, metadata=metadata, read_dictionary=text_columns(schema))
+            table = file.read(flat)
+            if sum(n_bytes_repeated(column) for column in table.itercolumns()) > LARGEST_CONTENT:
+                raise TooLargeError("it holds more than a benchmark does")
+            # No question or answer is a list: whoever asks for one is told so, and its content is not read.
+            values: list[dict[str, Any]] = [row | {key: [] for key in lists} for row in table.to_pylist()]
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError, TooLargeError) as error:
         reason = str(error).partition("\n")[0].rstrip(". ")
         raise InputError(
             f"{name} can't be read as a Parquet file ({reason}): it may be truncated, so copy or write"

@@ -28,14 +28,14 @@ import pyarrow.parquet as pq
 from distrivote.errors import InputError
 from distrivote.store.runs.manifest import sync_folder
 from distrivote.store.runs.schema import DICTIONARIES, ENCODINGS, SCHEMA
-from distrivote.store.tables.parquet_pages import (
-    Chunk,
+from distrivote.store.tables.parquet_sizes import (
+    TooLargeError,
     allowance,
+    check_declared,
     check_footer,
-    check_rows,
-    chunks_of,
+    declared_bytes,
     n_bytes_repeated,
-    weigh,
+    text_columns,
 )
 
 FOLDER = "parts"
@@ -44,9 +44,6 @@ SMALL = 64 << 20
 
 N_GROUP_ROWS = 8192
 GROUP_BYTES = 16 << 20
-_LIGHT = 64 << 20
-"""In bytes; a column that may take more is read so that equal texts are held once."""
-
 _NAME = re.compile(r"part-[0-9a-z]+-\d+-(?P<body>[0-9a-f]{8})(?P<footer>[0-9a-f]{8})\.parquet")
 _WRITTEN, _REPLACES = b"distrivote.written", b"distrivote.replaces"
 _FOREIGN = 2**63 - 1
@@ -137,8 +134,8 @@ def checked(path: Path, whole: bool) -> Part:
         if n_footer > n_bytes:
             raise Damage("it is cut short")
         try:
-            check_footer(n_footer)
-        except ValueError as error:
+            check_footer(file)
+        except TooLargeError as error:
             raise Damage(str(error)) from error
         if name is not None:
             file.seek(n_bytes - n_footer)
@@ -158,11 +155,15 @@ def checked(path: Path, whole: bool) -> Part:
     except (ValueError, TypeError, RecursionError) as error:
         raise Damage("its metadata can't be read") from error
     try:
-        check_rows(footer.num_rows, n_bytes)
-    except ValueError as error:
+        check_declared(footer, n_bytes)
+    except TooLargeError as error:
         raise Damage(str(error)) from error
-    n_raw = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
-    return Part(path, n_bytes, n_raw, footer.num_rows, written, replaces)
+    return Part(path, n_bytes, declared_bytes(footer), footer.num_rows, written, replaces)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a part carries the checksum of its content, which was compared when it was listed."""
+    return _NAME.fullmatch(path.name) is not None
 
 
 def _crc(file: BinaryIO, n_bytes: int) -> int:
@@ -200,11 +201,16 @@ def read_part(
     try:
         with open(part.path, "rb") as source:
             metadata = pq.read_metadata(source)
-            known = set(metadata.schema.to_arrow_schema().names)
+            check_declared(metadata, part.n_bytes, most)
+            schema = metadata.schema.to_arrow_schema()
+            known = set(schema.names)
             there = [name for name in columns if name in known]
-            groups = _groups_with(source, metadata, question_id)
-            source.seek(0)
-            held_once = _held_once(source, metadata, there, groups, most)
+            ours = _is_ours(part.path)
+            # Texts that differ are read faster as they are, and only a part of somebody else's repeats them.
+            held_once = [
+                name for name in text_columns(schema) if name in there and (name in DICTIONARIES or not ours)
+            ]
+            groups = _groups_with(part, metadata, question_id)
             file = pq.ParquetFile(
                 source,
                 metadata=metadata,
@@ -213,8 +219,8 @@ def read_part(
                 pre_buffer=True,
             )
             table = file.read_row_groups(groups, there, use_threads=part.n_bytes > _LARGE)
-        most -= sum(n_bytes_repeated(table[name]) for name in held_once)
-        _require(most >= 0, "its content would not fit into memory")
+        n_bytes = table.nbytes + sum(n_bytes_repeated(table[name]) for name in held_once)
+        _require(n_bytes <= most, "its content would not fit into memory")
         fields = [SCHEMA.field(name) for name in columns]
         arrays = [
             table[field.name].cast(field.type) if field.name in known else pa.nulls(len(table), field.type)
@@ -227,20 +233,6 @@ def read_part(
         raise
     except (pa.ArrowException, OSError, LookupError, UnicodeDecodeError) as error:
         raise ValueError(_first_line(error)) from error
-
-
-def _held_once(
-    source: BinaryIO, metadata: Any, columns: Sequence[str], groups: Sequence[int], most: int
-) -> list[str]:
-    """Return the columns to be read as codes of distinct values, lest they grow; ValueError past `most`."""
-    weights = weigh(source, metadata, columns, groups)
-    # Lists of texts can't be read as codes, and neither can texts that lean on each other.
-    n_bytes = sum(
-        weight.n_bytes_repeated if weight.is_nested or weight.has_prefixes else weight.n_bytes
-        for weight in weights.values()
-    )
-    _require(n_bytes <= most, "its content would not fit into memory")
-    return sorted(name for name, weight in weights.items() if weight.n_bytes_repeated > _LIGHT < most)
 
 
 def _check_values(table: pa.Table) -> None:
@@ -265,19 +257,22 @@ def _require(fits: bool, complaint: str) -> None:
         raise ValueError(complaint)
 
 
-def _groups_with(source: BinaryIO, metadata: Any, question_id: str | None) -> list[int]:
-    """Return the row groups that may hold the question, by their statistics."""
+def _groups_with(part: Part, metadata: Any, question_id: str | None) -> list[int]:
+    """Return the row groups that may hold the question, by their statistics.
+
+    Those of a part that carries no checksum are not looked at: pyarrow ends the process on damaged ones.
+    """
     groups = list(range(metadata.num_row_groups))
     leaves = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
-    if question_id is None or "question_id" not in leaves:
+    if question_id is None or "question_id" not in leaves or not _is_ours(part.path):
         return groups
     column = leaves.index("question_id")
-    wanted = question_id.encode("utf-8", "surrogatepass")
-
-    def may_hold(known: Chunk) -> bool:
-        return known.least is None or known.most is None or known.least <= wanted <= known.most
-
-    return [group for group, chunks in enumerate(chunks_of(source)) if may_hold(chunks[column])]
+    known = ((group, metadata.row_group(group).column(column).statistics) for group in groups)
+    return [
+        group
+        for group, told in known
+        if told is None or not told.has_min_max or told.min <= question_id <= told.max
+    ]
 
 
 def _first_line(error: BaseException) -> str:

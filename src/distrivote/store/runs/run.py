@@ -26,7 +26,7 @@ from distrivote.store.runs.parts import FOLDER, first_of_each, read_part
 from distrivote.store.runs.rows import Row, rows_of, trajectory_of
 from distrivote.store.runs.schema import SCHEMA
 from distrivote.store.runs.sources import SOURCE, SOURCED, mixed_sources, source_notes
-from distrivote.store.tables.parquet_pages import allowance
+from distrivote.store.tables.parquet_sizes import allowance
 from distrivote.trajectory import Trajectory
 
 KEYS = ("question_id", "sample")

@@ -6,10 +6,8 @@ that a label is looked at once per batch and not once per row.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,12 @@ from distrivote.store.tables.faults import (
     not_text,
 )
 from distrivote.store.tables.labels import Labeller, NotOneValue
-from distrivote.store.tables.parquet_pages import PagesError, check_footer, check_rows, weigh
+from distrivote.store.tables.parquet_sizes import (
+    TooLargeError,
+    check_declared,
+    check_footer,
+    declared_bytes,
+)
 from distrivote.store.tables.source import MODEL, AnswerTable, check_columns, is_empty
 from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
 
@@ -36,6 +39,7 @@ BATCH_ROWS = 1 << 18
 """Of the sizes 2^17 to 2^20 the fastest on 10 million rows, and 20 MB of memory."""
 
 _BATCH_BYTES = 1 << 27
+_FEWEST_ROWS = 8192
 _READ_BYTES = 1 << 20
 """Read column chunks piece by piece: a row group may be as large as the file."""
 
@@ -57,7 +61,7 @@ def read_parquet(table: AnswerTable) -> Iterator[pa.RecordBatch]:
             check.require_one_value(name, file.schema_arrow.field(name).type)
         pools_models = MODEL in names and table.pools_models and _is_name(file.schema_arrow.field(MODEL).type)
         wanted = sorted({*check.wanted, MODEL} if pools_models else check.wanted)
-        batches = file.iter_batches(_batch_rows(table, file, wanted), columns=wanted)
+        batches = file.iter_batches(_batch_rows(file.metadata), columns=wanted)
         while True:
             try:
                 batch = next(batches, None)
@@ -92,9 +96,10 @@ def _opened(table: AnswerTable) -> pq.ParquetFile:
     if table.path.stat().st_size == 0:
         raise is_empty(table)
     try:
-        check_footer(_n_footer(table.path))
-        metadata = pq.read_metadata(table.path)
-        check_rows(metadata.num_rows, table.path.stat().st_size)
+        with open(table.path, "rb") as source:
+            check_footer(source)
+            metadata = pq.read_metadata(source)
+        check_declared(metadata, table.path.stat().st_size)
         leaves = {metadata.schema.column(i).path for i in range(metadata.num_columns)}
         file = pq.ParquetFile(
             table.path,
@@ -105,15 +110,8 @@ def _opened(table: AnswerTable) -> pq.ParquetFile:
         )
         _ = file.schema_arrow.names  # fails here if they are no texts
         return file
-    except (pa.ArrowException, OSError, UnicodeDecodeError, PagesError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, TooLargeError) as error:
         raise _damaged(table, "as a Parquet file", error) from error
-
-
-def _n_footer(path: Path) -> int:
-    with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 8))
-        return min(size, int.from_bytes(file.read(4), "little"))
 
 
 def _damaged(table: AnswerTable, where: str, error: Exception) -> InputError:
@@ -124,18 +122,10 @@ def _damaged(table: AnswerTable, where: str, error: Exception) -> InputError:
     )
 
 
-def _batch_rows(table: AnswerTable, file: pq.ParquetFile, wanted: Collection[str]) -> int:
-    """Return how many rows to read at a time: fewer where the wanted columns are large."""
-    meta = file.metadata
-    try:
-        with open(table.path, "rb") as source:
-            weights = weigh(source, meta, wanted).values()
-    except (PagesError, UnicodeDecodeError) as error:
-        raise _damaged(table, "as a Parquet file", error) from error
-    if any(weight.has_prefixes for weight in weights):
-        return 1024
-    n_bytes = sum(weight.n_bytes for weight in weights)
-    return int(min(BATCH_ROWS, max(1024, _BATCH_BYTES * meta.num_rows // max(1, n_bytes))))
+def _batch_rows(metadata: Any) -> int:
+    """Return how many rows to read at a time: fewer where rows are large."""
+    n_rows = _BATCH_BYTES * metadata.num_rows // max(1, declared_bytes(metadata))
+    return int(min(BATCH_ROWS, max(_FEWEST_ROWS, n_rows)))
 
 
 class Check:
