@@ -15,26 +15,22 @@ import distrivote
 from distrivote.errors import InputError
 from faults.exact_votes import VOTES, winner
 
-TINY, HUGE, DENORMAL = 1e-300, 1e300, 5e-324
+TINY, HUGE = 1e-100, 1e100
 N_POOLS = 60
 CLEAR = Fraction(1, 10**13)
 """A comparison that is this close to the edge of the tie rule, or of an interval, may fall on either side."""
 
 Draw = Callable[[random.Random], float]
 KINDS: dict[str, Draw] = {
-    "tiny": lambda rng: TINY * rng.uniform(0.5, 2),
-    "huge": lambda rng: HUGE * rng.uniform(0.5, 100_000_000),
-    "denormal": lambda rng: DENORMAL * rng.randrange(1, 1000),
+    "tiny": lambda rng: TINY * rng.uniform(1, 4),
+    "huge": lambda rng: HUGE * rng.uniform(0.25, 1),
     "all equal": lambda _: 14.25,
     "two values": lambda rng: rng.choice((0.1, 0.3)),
     "a tiny and a huge value": lambda rng: rng.choice((TINY, HUGE)),
     "tenths": lambda rng: rng.randrange(1, 40) / 10,
     "a few roundings apart": lambda rng: 14 * (1 + rng.randrange(4) * 2.0**-52),
-    "six hundred orders of magnitude": lambda rng: 10.0 ** rng.uniform(-300, 300),
+    "two hundred orders of magnitude": lambda rng: 10.0 ** rng.uniform(-99.9, 99.9),
     "usual": lambda rng: rng.gauss(14, 2) if rng.random() < 0.99 else 0.01,
-    "the smallest and the largest float": lambda rng: rng.choice(
-        (DENORMAL, 1.7976931348623157e308, 2.2e-308)
-    ),
 }
 
 
@@ -74,9 +70,13 @@ def test_no_kind_of_number_brings_a_warning_or_nan(method: str, kind: str) -> No
             assert tally.explain()
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, 0.0, -0.0, -1.0, -DENORMAL])
+@pytest.mark.parametrize(
+    "value", [math.inf, -math.inf, 1e300, 1e-300, 5e-324, -1e300, 0.0, -0.0, -1.0, -1e-99]
+)
 def test_what_is_no_confidence_is_refused(value: float) -> None:
-    with pytest.raises(InputError, match="confidences are finite" if math.isinf(value) else "needs positive"):
+    with pytest.raises(
+        InputError, match="confidences are finite" if value > 0 or value < -9 else "needs positive"
+    ):
         distrivote.vote(["a", "b"], [1.0, value], "wsc")
 
 

@@ -108,7 +108,7 @@ def test_scale_and_power_of_the_confidences_do_not_matter_for_gaps(pool):
         assert (one.gaps.tolist(), one.within.tolist()) == (two.gaps.tolist(), two.within.tolist())
 
 
-@pytest.mark.parametrize("confidence", [1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("confidence", [1e-100, 1.0, 1e100])
 def test_equal_confidences_say_nothing(confidence):
     found = evidence_of(pools_of(Pool(["a", "b", "b"], [confidence] * 3)))
     assert not found.gaps.any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -79,10 +80,10 @@ def test_best_of_n_scores_what_it_was_given() -> None:
     assert sum(tally.share_of(answer) for answer in tally.scores) == 1
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 1.1e100, 9e-101, -1.1e100])
 @pytest.mark.parametrize("method", ["sc", "bon", "auto", "wsc"])
-def test_an_infinite_confidence_is_refused_by_all(value: float, method: str) -> None:
-    with pytest.raises(InputError, match=f"confidence 1 is {value:g}: confidences are finite"):
+def test_a_confidence_beyond_all_measures_is_refused_by_all(value: float, method: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"confidence 1 is {value:g}: confidences are finite")):
         distrivote.vote(["a", "b"], [1.0, value], method)
 
 
@@ -95,7 +96,7 @@ def test_only_one_scale_has_a_name() -> None:
     ("value", "said"),
     [
         (0.5, 'is 0.5, but log-probabilities are 0 or below: leave out confidence_scale="logprob"'),
-        (-2000.0, "is -2000, whose exp is 0"),
+        (-2000.0, "is -2000, whose exp is below 1e-100"),
     ],
 )
 def test_what_is_no_log_probability_is_named(value: float, said: str) -> None:
@@ -114,8 +115,8 @@ def test_what_is_no_log_probability_is_named(value: float, said: str) -> None:
         ([1.0, 2.0, np.nan], Scale.POSITIVE),
         ([np.nan, np.nan, np.nan], Scale.POSITIVE),
         ([-1.0, -2.0, np.nan], Scale.LOGPROB),
-        ([0.0, 0.0, -700.0], Scale.LOGPROB),
-        ([-1.0, -2.0, -701.0], Scale.STANDARD),
+        ([0.0, 0.0, -230.0], Scale.LOGPROB),
+        ([-1.0, -2.0, -231.0], Scale.STANDARD),
         ([-1.0, 2.0, 3.0], Scale.STANDARD),
         ([0.0, 2.0, 3.0], Scale.STANDARD),
     ],
@@ -158,7 +159,7 @@ def test_numbers_of_both_signs_count_in_standard_deviations_of_their_pool() -> N
     assert "standard deviations of its question" in tally.notes[0]
 
 
-@given(pools, st.floats(0.125, 8.0), st.floats(-100.0, 100.0))
+@given(pools, st.floats(0.125, 8.0), st.integers(-1000, 1000).map(lambda tenths: tenths / 10))
 @LAW
 def test_auto_does_not_mind_where_numbers_of_both_signs_begin(
     pool: list[tuple[str, float]], factor: float, shift: float
@@ -171,7 +172,7 @@ def test_auto_does_not_mind_where_numbers_of_both_signs_begin(
     assert 0 < tally.probability < 1
 
 
-@pytest.mark.parametrize("values", [[1e308, -1e308, 5e307], [-1e-300, 1e-300, 0.0], [-5e5, -1.0, -2.0]])
+@pytest.mark.parametrize("values", [[1e100, -1e100, 5e99], [-1e-100, 1e-100, 0.0], [-5e5, -1.0, -2.0]])
 def test_any_finite_numbers_will_do(values: list[float]) -> None:
     for method in [*BY_RANK, "auto"]:
         tally = distrivote.vote(["a", "b", "b"], values, method)

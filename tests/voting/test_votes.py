@@ -221,7 +221,7 @@ def test_vote_equals_its_slow_twin(method, pool):
 @pytest.mark.parametrize("method", VOTES)
 @LAW
 @given(pool=wide_pools)
-def test_vote_equals_its_slow_twin_over_six_hundred_orders_of_magnitude(method, pool):
+def test_vote_equals_its_slow_twin_over_two_hundred_orders_of_magnitude(method, pool):
     same_as_twin(pool, method)
 
 

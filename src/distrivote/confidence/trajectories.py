@@ -48,6 +48,9 @@ from distrivote.confidence.tokens import (
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.trajectory import Floats, Trajectory
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""The sizes of confidences, 0 aside: no measure of a model lies beyond, and no sum of them overflows."""
+
 DEFAULT_MEASURE = "answer-step"
 LENGTH = "length"
 N_GROUP_TOKENS = 2048
@@ -192,7 +195,7 @@ def _positive_mean(values: Floats) -> float:
 
 
 def _mean_probability(values: Floats) -> float:
-    return max(float(np.exp(min(_mean(values), 0.0))), float(np.finfo(np.float64).tiny))
+    return max(float(np.exp(min(_mean(values), 0.0))), SMALLEST)
 
 
 def _certainty_of_entropies(values: Floats) -> float:

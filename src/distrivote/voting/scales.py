@@ -1,8 +1,9 @@
 """What kind of numbers confidences are, and which of them a vote may be held with.
 
-Every confidence is a finite number, or NaN: missing. Votes that look at ranks alone take any of them. Votes
-that add confidences up need positive ones; log-probabilities become that by exp. `auto` and the probability
-weigh confidences too, but take any: all confidences of one call or file, never of one pool, say how.
+Every confidence is 0, or a number of 1e-100 to 1e100 in size, or NaN: missing. Votes that look at ranks alone
+take any of them. Votes that add confidences up need positive ones; log-probabilities become that by exp.
+`auto` and the probability weigh confidences too, but take any: all confidences of one call or file, never of
+one pool, say how.
 
     POSITIVE   all are above 0: they count as they are
     LOGPROB    none is above 0: they are log-probabilities, and exp of them counts
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from distrivote.confidence.trajectories import LARGEST, SMALLEST
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray
 
@@ -26,8 +28,8 @@ STEP = 0.1
 """What one standard deviation is in the logarithm: confidences of models scatter about so much, and two
 Gaussians still fit what comes out."""
 
-LOWEST = -700.0
-"""exp of less is 0 in floats, or nearly. The mean log-probability of a token is far above it."""
+LOWEST = -230.0
+"""exp of less is below the smallest confidence. The mean log-probability of a token is far above it."""
 
 _FLAT = 1e-12
 """A standard deviation below this is rounding: all values are equal."""
@@ -57,7 +59,7 @@ def check_confidences(
     place: Callable[[int], str] = "confidence {}".format,
     positive_for: str | None = None,
 ) -> None:
-    """Raise InputError at the first value that is infinite, or not positive where a method needs that.
+    """Raise InputError at the first value that is too large or small, or not positive where that is needed.
 
     Args:
         confidences: Flat; NaN is missing.
@@ -65,8 +67,10 @@ def check_confidences(
         positive_for: The method that needs positive ones, if there is one.
     """
     low, high = _range(confidences)
-    if low == -math.inf or high == math.inf or (positive_for is not None and low <= 0):
-        bad = ~(np.isnan(confidences) | permitted(confidences, positive_for is not None))
+    if low >= SMALLEST and high <= LARGEST:
+        return
+    bad = ~(np.isnan(confidences) | permitted(confidences, positive_for is not None))
+    if bad.any():
         index = int(bad.argmax())
         raise InputError(f"{place(index)} {fault(float(confidences[index]), positive_for, IN_PYTHON)}")
 
@@ -77,13 +81,18 @@ ON_THE_COMMAND_LINE = "--confidence-scale logprob"
 
 def permitted(values: Any, positive: bool) -> Any:
     """Return whether a number may be a confidence, or which of an array; NaN, which is missing, may not."""
-    return (values > 0 if positive else values > -math.inf) & (values < math.inf)
+    if positive:
+        return (values >= SMALLEST) & (values <= LARGEST)
+    return (values == 0) | ((abs(values) >= SMALLEST) & (abs(values) <= LARGEST))
 
 
 def fault(value: float, positive_for: str | None, option: str) -> str:
     """Return what is wrong with a confidence that is not permitted; `option` is how to name the scale."""
-    if math.isinf(value) or positive_for is None:
-        return f"is {value:g}: confidences are finite, higher meaning surer; a missing one is NaN or blank"
+    if value > 0 or value < -LARGEST or positive_for is None:
+        return (
+            f"is {value:g}: confidences are finite, 1e-100 to 1e100 in size, higher meaning surer; a missing"
+            " one is NaN or blank"
+        )
     return (
         f"is {value:g}, and {positive_for} needs positive ones: for log-probabilities say {option}; auto and"
         " votes by rank (sc, bon, borda, mob) take any numbers"
@@ -100,7 +109,7 @@ def exp_of(
         value = logprobs[index]
         wrong = f"but log-probabilities are 0 or below: leave out {option}"
         if value <= 0:
-            wrong = f"whose exp is 0: with {option}, give the mean log-probability of a token, not the sum"
+            wrong = f"whose exp is below 1e-100: with {option}, give the mean of a token, not the sum"
         raise InputError(f"{place(index)} is {value:g}, {wrong}")
     logs: FloatArray = np.exp(logprobs)
     return logs

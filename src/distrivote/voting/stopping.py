@@ -11,7 +11,6 @@ ballot, the same verdict, whoever asks and whenever. `Poll` keeps the ballot of 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,6 +20,7 @@ import numpy as np
 
 from distrivote.answers.equality import Equality, equality
 from distrivote.answers.equivalence import classify
+from distrivote.confidence.trajectories import LARGEST, SMALLEST
 from distrivote.defaults import PAPER_METHOD
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.nouns import count
@@ -197,12 +197,11 @@ def _smoothed(drawn: FloatArray, seen: FloatArray, rng: np.random.Generator) -> 
     if len(seen) < 2 or not top:
         return drawn
     width = _WIDTH * top * float((seen / top).std(ddof=1)) * len(seen) ** -0.2
-    with np.errstate(over="ignore"):
-        noisy: FloatArray = drawn + width * rng.standard_normal(drawn.shape)
+    noisy: FloatArray = drawn + width * rng.standard_normal(drawn.shape)
     if seen.min() <= 0:
         return noisy
-    highest = min(1.5 * float(top), sys.float_info.max)
-    return np.clip(noisy, max(float(seen.min()) / 2, 1e-300), highest, out=noisy)
+    highest = min(1.5 * float(top), LARGEST)
+    return np.clip(noisy, max(float(seen.min()) / 2, SMALLEST), highest, out=noisy)
 
 
 def _winners(classes: IntArray, confidences: FloatArray, method: str) -> IntArray:

@@ -28,6 +28,7 @@ from distrivote.store.importers.pickle_runs import Floats, Unread
 from distrivote.store.importers.pickles import PickleError, read_pickle
 from distrivote.store.importers.records import document
 from distrivote.store.runs.rows import Row, singles
+from distrivote.voting.scales import permitted
 
 _NAME = re.compile(r"deepthink_.*_qid(?P<question>[^_]+)_rid")
 _STEPS_NAME = re.compile(r"logitsprocessor_question_(?P<question>.+?)(_\d+)?\.pkl")
@@ -137,7 +138,7 @@ def _row(
         question=question,
         text=text if isinstance(text, str) else None,
         token_confidences=singles(confidences),
-        **{name: value if 0 < value < math.inf else np.nan for name, value in measures.items()},  # type: ignore[arg-type]
+        **{name: value if permitted(value, True) else np.nan for name, value in measures.items()},  # type: ignore[arg-type]
     )
 
 
