@@ -25,7 +25,7 @@ import numpy as np
 import sklearn_loop
 from distrivote.evaluation.drawn import Stages, Voting
 from distrivote.evaluation.draws import draw
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.base import Setting
 from distrivote.evaluation.experiments.registry import experiments_named
 from distrivote.evaluation.pools import Pool, PoolSet

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from distrivote.evaluation.calibrating import Rows, rows_of
+from distrivote.evaluation.calibrating import WinnerTable, rows_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.reliability import brier_score, calibration_error
 from distrivote.simulation.model import Simulation, draw
@@ -71,7 +71,7 @@ def winners(n_models: int, n_questions: int, seed: int) -> tuple[np.ndarray, np.
     return np.concatenate(rows), np.concatenate(rights), np.concatenate(sizes)
 
 
-def fitted(simulated: tuple[np.ndarray, np.ndarray], runs: Sequence[Rows]) -> Calibration:
+def fitted(simulated: tuple[np.ndarray, np.ndarray], runs: Sequence[WinnerTable]) -> Calibration:
     """Fit to simulated winners and to those of runs, which count `REAL` of the whole."""
     rows, right = simulated
     n = len(right)

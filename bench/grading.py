@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from distrivote.answers.forms import is_formula
 from distrivote.engines.base import SamplingParams
-from distrivote.store.runs.compact import compact
+from distrivote.store.runs.compaction import compact
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep, Row
 from distrivote.store.runs.run import Run

@@ -21,7 +21,7 @@ import numpy as np
 
 import distrivote
 from distrivote.simulation.model import Drawn, Simulation, draw
-from distrivote.simulation.presets import presets, presets_named
+from distrivote.simulation.preset_models import presets, presets_named
 
 METHODS = ("wsc-gmm", "hier", "hier-top50", "hier-gmm", "wsc-gmm-reject", "dis-top50", "dis-gmm")
 

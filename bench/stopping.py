@@ -28,7 +28,7 @@ from distrivote.confidence import measure_named, token_confidence
 from distrivote.engines.replay import ReplayEngine
 from distrivote.flow import solve
 from distrivote.simulation.model import draw
-from distrivote.simulation.presets import presets
+from distrivote.simulation.preset_models import presets
 from distrivote.steering import ENDED, DeepConfOnline
 from distrivote.voting.stopping import StopRule, stop_rule
 

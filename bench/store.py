@@ -25,7 +25,7 @@ import numpy as np
 
 from distrivote.engines.base import SamplingParams
 from distrivote.steering import SelfStepConf
-from distrivote.store.runs.compact import compact
+from distrivote.store.runs.compaction import compact
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep, Row
 from distrivote.store.runs.writer import RunWriter

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
-from distrivote.evaluation.calibrating import Rows, held_out, rows_of
+from distrivote.evaluation.calibrating import WinnerTable, held_out, rows_of
 from distrivote.evaluation.experiments.trust import Trial, trial_rows
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.reliability import brier_score, calibration_error
 from distrivote.evaluation.winners import WHOLE_RUN, Votes, votes_of
 from distrivote.simulation.model import Simulation, draw, simulate, with_auroc
-from distrivote.simulation.presets import Preset, presets
+from distrivote.simulation.preset_models import Preset, presets
 from distrivote.store.tables.source import Columns
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import parse_method
@@ -226,7 +226,7 @@ def own_runs(sets: Sequence[PoolSet], n_repeats: int) -> Iterator[Line]:
 # Probability
 
 
-def fold_line(subject: str, asked: bool, p: np.ndarray, rows: Rows) -> Line:
+def fold_line(subject: str, asked: bool, p: np.ndarray, rows: WinnerTable) -> Line:
     ece, brier = calibration_error(p, rows.right), brier_score(p, rows.right)
     share = calibration_error(rows.share, rows.right), brier_score(rows.share, rows.right)
     return Line(
@@ -237,19 +237,21 @@ def fold_line(subject: str, asked: bool, p: np.ndarray, rows: Rows) -> Line:
     )
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def joined(parts: Sequence[WinnerTable]) -> WinnerTable:
     columns = [np.concatenate([part[at] for part in parts]) for at in range(3)]
-    return Rows(columns[0], columns[1], columns[2], np.arange(len(columns[1])), 8, SIZE)
+    return WinnerTable(columns[0], columns[1], columns[2], np.arange(len(columns[1])), 8, SIZE)
 
 
-def winners_of(source: PoolSet) -> Rows:
+def winners_of(source: PoolSet) -> WinnerTable:
     """Return the winners of `auto`, one per question, over all its answers."""
     won = votes_of(source, None, 1, 0).winners["auto"]
     there = won.answered
-    return Rows(won.features[there], won.right[there], won.share[there], np.flatnonzero(there), SIZE, SIZE)
+    return WinnerTable(
+        won.features[there], won.right[there], won.share[there], np.flatnonzero(there), SIZE, SIZE
+    )
 
 
-def leave_out(sets: Sequence[PoolSet], names: Sequence[str]) -> tuple[np.ndarray, Rows, np.ndarray]:
+def leave_out(sets: Sequence[PoolSet], names: Sequence[str]) -> tuple[np.ndarray, WinnerTable, np.ndarray]:
     """Return the probabilities of every winner by a fit on the sets of other names, and the names."""
     parts = [winners_of(each) for each in sets]
     rows = joined(parts)
@@ -258,8 +260,8 @@ def leave_out(sets: Sequence[PoolSet], names: Sequence[str]) -> tuple[np.ndarray
     return held_out(rows, groups), rows, np.repeat(names, [len(part.right) for part in parts])
 
 
-def some(rows: Rows, which: np.ndarray) -> Rows:
-    return Rows(*(column[which] for column in rows[:4]), rows.fewest, rows.most)
+def some(rows: WinnerTable, which: np.ndarray) -> WinnerTable:
+    return WinnerTable(*(column[which] for column in rows[:4]), rows.fewest, rows.most)
 
 
 def probability_lines(

@@ -17,9 +17,9 @@ import vl_convert
 from distrivote import vote, vote_batch
 from distrivote.evaluation.results import Axis, Chart, Row, Rule
 from distrivote.report.charts.chart import VEGA_LITE, figure
+from distrivote.simulation.bounds import theory
 from distrivote.simulation.model import Drawn, Simulation, draw
-from distrivote.simulation.presets import presets, presets_named
-from distrivote.simulation.theory import theory
+from distrivote.simulation.preset_models import presets, presets_named
 from distrivote.steering.threshold import Threshold
 
 DOCS = Path(__file__).parent

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from figures import write
 
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named, reads_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.pools import PoolSet

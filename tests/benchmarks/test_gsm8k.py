@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distrivote.benchmarks import gsm8k, load
-from distrivote.benchmarks.rows import Row, Rows
+from distrivote.benchmarks.question_table import QuestionRow, QuestionTable
 from distrivote.errors import InputError
 
 LOCAL = Path(__file__).parents[1] / "data" / "gsm8k_test_100.jsonl"
@@ -34,11 +34,11 @@ def test_the_local_copy_has_all_problems_with_numbers_for_answers() -> None:
     ],
 )
 def test_the_answer_is_what_follows_the_marks(answer: object, final: str) -> None:
-    rows = [Row("row 1", {"question": "q", "answer": answer})]
-    assert gsm8k.problems(Rows("made up", rows))[0].answer == final
+    rows = [QuestionRow("row 1", {"question": "q", "answer": answer})]
+    assert gsm8k.problems(QuestionTable("made up", rows))[0].answer == final
 
 
 def test_marks_with_nothing_behind_them_are_an_error() -> None:
-    rows = [Row("mine, line 1", {"question": "q", "answer": "1 + 1\n####"})]
+    rows = [QuestionRow("mine, line 1", {"question": "q", "answer": "1 + 1\n####"})]
     with pytest.raises(InputError, match="mine, line 1: nothing follows #### in answer"):
-        gsm8k.problems(Rows("mine", rows))
+        gsm8k.problems(QuestionTable("mine", rows))

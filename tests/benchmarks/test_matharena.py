@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from distrivote.benchmarks import load, matharena
-from distrivote.benchmarks.rows import Row, Rows
+from distrivote.benchmarks.question_table import QuestionRow, QuestionTable
 from distrivote.errors import InputError
 
 LOCAL = Path(os.environ.get("DISTRIVOTE_DATA", "")) / "benchmarks"
@@ -39,15 +39,15 @@ def test_the_local_copy_has_thirty_problems_with_answers(name: str) -> None:
 def test_rows_of_a_home_become_numbered_problems(name: str) -> None:
     number = "id" if name == "aime2024" else "problem_idx"
     values = [{number: n, "problem": f"Find ${n}+1$.", "answer": str(n + 1)} for n in range(1, 31)]
-    found = matharena.problems(name, Rows("made up", [Row("row", each) for each in values]))
+    found = matharena.problems(name, QuestionTable("made up", [QuestionRow("row", each) for each in values]))
     assert [problem.id for problem in found] == [f"{name}-{n:02d}" for n in range(1, 31)]
     assert [problem.answer for problem in found] == [str(n + 1) for n in range(1, 31)]
     assert {problem.template for problem in found} == {"math"}
 
 
 def test_the_ids_of_a_home_are_kept() -> None:
-    rows = [Row("row 1", {"id": 60, "problem": "p", "answer": "025"})]
-    (problem,) = matharena.problems("aime2024", Rows("hf", rows))
+    rows = [QuestionRow("row 1", {"id": 60, "problem": "p", "answer": "025"})]
+    (problem,) = matharena.problems("aime2024", QuestionTable("hf", rows))
     assert (problem.id, problem.answer) == ("aime2024-60", "25")
 
 
@@ -55,14 +55,14 @@ def test_the_ids_of_a_home_are_kept() -> None:
     ("given", "kept"), [("000", "0"), ("073", "73"), ("0.50", "0.50"), ("\\frac{1}{2}", "\\frac{1}{2}")]
 )
 def test_only_whole_numbers_lose_their_zeros(given: str, kept: str) -> None:
-    rows = [Row("row 1", {"question": "q", "answer": given})]
-    assert matharena.problems("hmmt2025", Rows("made up", rows))[0].answer == kept
+    rows = [QuestionRow("row 1", {"question": "q", "answer": given})]
+    assert matharena.problems("hmmt2025", QuestionTable("made up", rows))[0].answer == kept
 
 
 def test_a_competition_needs_every_answer() -> None:
-    rows = [Row("mine, line 1", {"question": "q", "answer": None})]
+    rows = [QuestionRow("mine, line 1", {"question": "q", "answer": None})]
     with pytest.raises(InputError, match="mine, line 1: answer is empty"):
-        matharena.problems("hmmt2025", Rows("mine", rows))
+        matharena.problems("hmmt2025", QuestionTable("mine", rows))
 
 
 def test_ids_that_become_equal_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import distrivote.benchmarks
 from distrivote.benchmarks import BENCHMARKS, Benchmark, arithmetic, load
 from distrivote.benchmarks.registry import _BUILT_IN, _PUBLISHED, _SUFFIXES
 from distrivote.errors import InputError, UnknownNameError
@@ -19,10 +18,6 @@ from distrivote.problem import Problem
 from distrivote.store.tables.source import SUFFIXES
 
 LINE = '{"question": "q", "answer": 1}\n'
-
-
-def test_the_public_names_are_these() -> None:
-    assert distrivote.benchmarks.__all__ == ["BENCHMARKS", "Benchmark", "load"]
 
 
 def test_every_name_has_a_loader_and_every_loader_a_name() -> None:

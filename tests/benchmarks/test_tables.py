@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from distrivote.benchmarks import tables
-from distrivote.benchmarks.rows import Row, Rows
+from distrivote.benchmarks.question_table import QuestionRow, QuestionTable
 from distrivote.problem import Problem
 
 
-def table(*values: dict[str, Any]) -> Rows:
-    return Rows("mine", [Row(f"mine, line {number}", row) for number, row in enumerate(values, 1)])
+def table(*values: dict[str, Any]) -> QuestionTable:
+    return QuestionTable(
+        "mine", [QuestionRow(f"mine, line {number}", row) for number, row in enumerate(values, 1)]
+    )
 
 
 @pytest.mark.parametrize(

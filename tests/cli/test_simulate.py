@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from distrivote.cli.main import main
-from distrivote.simulation.presets import presets
+from distrivote.simulation.preset_models import presets
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.run import Run
 

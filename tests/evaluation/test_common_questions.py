@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.registry import EXPERIMENTS
 from distrivote.evaluation.pools import PoolSet
 from distrivote.evaluation.results import Report, Result

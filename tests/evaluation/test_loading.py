@@ -158,7 +158,7 @@ BRUMO = Path(__file__).parents[1] / "data" / "brumo2025_deepconf_64.parquet"
 
 
 def test_real_traces_give_the_known_counts() -> None:
-    from distrivote.evaluation.evaluate import evaluate
+    from distrivote.evaluation.driver import evaluate
 
     loaded = load_pool_sets([str(BRUMO)], columns=Columns(answer="answer_key"))
     report = evaluate(loaded.pool_sets, ["main"], n_repeats=2)
@@ -168,7 +168,7 @@ def test_real_traces_give_the_known_counts() -> None:
 
 
 def test_real_traces_give_the_row_of_the_readme() -> None:
-    from distrivote.evaluation.evaluate import evaluate
+    from distrivote.evaluation.driver import evaluate
 
     loaded = load_pool_sets([str(BRUMO)], columns=Columns(answer="answer_key"))
     table = evaluate(loaded.pool_sets, ["trust"], budget=32).results[0].tables[0]

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.estimates import N_RESAMPLES, resamples
-from distrivote.evaluation.evaluate import evaluate
 from distrivote.evaluation.pooled_auroc import mean_auroc, pooled_auroc
 from distrivote.evaluation.pools import Pool
 from evaluation.made_pools import pool, pool_set, random_set

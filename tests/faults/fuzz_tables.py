@@ -24,7 +24,7 @@ from distrivote.benchmarks.tables import problems
 from distrivote.errors import DistrivoteError
 from distrivote.problem import Problem
 from distrivote.server.runs import question_json, questions_json, run_json, sample_json
-from distrivote.store.importers.base import HEAD, Reading
+from distrivote.store.importers.base import HEAD, ImportOptions
 from distrivote.store.importers.registry import formats
 from distrivote.store.runs.parts import write_part
 from distrivote.store.runs.rows import row_of, table_of
@@ -42,7 +42,7 @@ def imported(path: Path, name: str) -> None:
     for each in _FORMATS.values():
         each.is_one(path, head)
     try:
-        for _ in _FORMATS[name].read(path, Reading()):
+        for _ in _FORMATS[name].read(path, ImportOptions()):
             pass
     finally:
         path.unlink()

@@ -16,7 +16,7 @@ import pytest
 from distrivote.answers.extract import extractor
 from distrivote.errors import InputError
 from distrivote.store.importers import deepconf, plain
-from distrivote.store.importers.base import Reading
+from distrivote.store.importers.base import ImportOptions
 from distrivote.store.runs.run import Run
 from distrivote.store.tables.source import Columns, open_table
 from faults.crafted_parquet import Column, crafted
@@ -54,13 +54,13 @@ def test_half_a_parquet_file_is_refused_by_the_importer_too(tmp_path: Path) -> N
     path = tmp_path / "a.parquet"
     path.write_bytes(NO_TEXT[:-20])
     with pytest.raises(InputError, match="can't be read"):
-        list(plain.read(path, Reading()))
+        list(plain.read(path, ImportOptions()))
 
 
 def test_a_confidence_too_large_for_single_precision_is_infinite_in_its_step(tmp_path: Path) -> None:
     path = tmp_path / "deepthink_offline_qid3_rid0.pkl"
     path.write_bytes(pickle.dumps({"all_traces": [{"step_confs": [1.0, 1e308], "confs": [1e308, 2.0]}]}))
-    (row,) = deepconf.read(path, Reading())
+    (row,) = deepconf.read(path, ImportOptions())
     assert row.step_confidences is not None
     assert row.step_confidences.tolist() == [1.0, math.inf]
 

@@ -15,8 +15,8 @@ from distrivote import Problem, SamplingParams, Trajectory
 from distrivote.errors import InputError
 from distrivote.store.importers.registry import formats, sources
 from distrivote.store.importing import Imported, import_files
+from distrivote.store.runs.deepconf_layout import export_deepconf
 from distrivote.store.runs.export import LEFT_OUT, export_run
-from distrivote.store.runs.export_deepconf import export_deepconf
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep, row_of
 from distrivote.store.runs.run import Run

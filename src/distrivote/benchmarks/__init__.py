@@ -5,7 +5,27 @@ problems and know nothing of where rows come from: that is `files` (a local file
 `arithmetic` and `choice` make problems out of a seed, so that everything can be tried without a network.
 """
 
-from distrivote.benchmarks.benchmark import Benchmark
-from distrivote.benchmarks.registry import BENCHMARKS, load
+from typing import TYPE_CHECKING
 
-__all__ = ["BENCHMARKS", "Benchmark", "load"]
+from distrivote.faces import face
+
+if TYPE_CHECKING:
+    from distrivote.benchmarks.benchmark import Benchmark
+    from distrivote.benchmarks.registry import BENCHMARKS, load
+    from distrivote.benchmarks.shard import Shard
+
+__all__ = [
+    "BENCHMARKS",
+    "Benchmark",
+    "Shard",
+    "load",
+]
+
+__getattr__ = face(
+    __name__,
+    {
+        "benchmark": "Benchmark",
+        "registry": "BENCHMARKS load",
+        "shard": "Shard",
+    },
+)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from distrivote.benchmarks.draws import Draws
 from distrivote.benchmarks.levels import DEFAULT_SIZE, graded
-from distrivote.benchmarks.rows import numbered
+from distrivote.benchmarks.question_table import numbered
 from distrivote.problem import Problem
 
 NAME = "arithmetic"

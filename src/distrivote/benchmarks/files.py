@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from distrivote.benchmarks.rows import Row, Rows
+from distrivote.benchmarks.question_table import QuestionRow, QuestionTable
 from distrivote.errors import InputError
 from distrivote.store.tables.faults import check_weight, json_object, not_text
 
@@ -27,7 +27,7 @@ MOST_CELLS = 20_000_000
 LONGEST_HEADER = 1_000_000
 
 
-def read(path: str | os.PathLike[str]) -> Rows:
+def read(path: str | os.PathLike[str]) -> QuestionTable:
     """Return the rows of a file; InputError with the place of the first fault."""
     from distrivote.store.tables.source import Columns, cant_read, open_table
 
@@ -50,7 +50,7 @@ def read(path: str | os.PathLike[str]) -> Rows:
             cant_read(name, error)
     if not rows:
         raise InputError(f"{name} has no rows: a benchmark needs at least one question")
-    return Rows(name, rows)
+    return QuestionTable(name, rows)
 
 
 def _lines(content: bytes, name: str) -> list[str]:
@@ -69,16 +69,16 @@ def _lines(content: bytes, name: str) -> list[str]:
     return lines
 
 
-def _json_rows(lines: list[str], name: str) -> Iterator[Row]:
+def _json_rows(lines: list[str], name: str) -> Iterator[QuestionRow]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"{name}, line {number}"
         record = json_object(line.rstrip("\r\n"), where.__str__, "question and answer")
-        yield Row(where, record)
+        yield QuestionRow(where, record)
 
 
-def _csv_rows(lines: list[str], name: str) -> Iterator[Row]:
+def _csv_rows(lines: list[str], name: str) -> Iterator[QuestionRow]:
     before = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
     if before == len(lines):
         return
@@ -104,7 +104,7 @@ def _csv_rows(lines: list[str], name: str) -> Iterator[Row]:
                         f"{name}, line {line} has {len(fields)} fields where the header has {len(names)}:"
                         f" quote fields that hold the separator {delimiter!r}"
                     )
-                yield Row(f"{name}, line {line}", dict(zip(names, fields, strict=True)))
+                yield QuestionRow(f"{name}, line {line}", dict(zip(names, fields, strict=True)))
             line = before + reader.line_num + 1
     except csv.Error as error:
         raise InputError(
@@ -113,7 +113,7 @@ def _csv_rows(lines: list[str], name: str) -> Iterator[Row]:
         ) from error
 
 
-def _parquet_rows(path: Path, name: str) -> list[Row]:
+def _parquet_rows(path: Path, name: str) -> list[QuestionRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -148,4 +148,4 @@ def _parquet_rows(path: Path, name: str) -> list[Row]:
             f"{name} can't be read as a Parquet file ({reason}): it may be truncated, so copy or write"
             " it again"
         ) from error
-    return [Row(f"{name}, row {number}", row) for number, row in enumerate(values, 1)]
+    return [QuestionRow(f"{name}, row {number}", row) for number, row in enumerate(values, 1)]

@@ -12,19 +12,19 @@ from __future__ import annotations
 from distrivote.benchmarks.draws import Draws
 from distrivote.benchmarks.hub import Home
 from distrivote.benchmarks.lettering import lettered
-from distrivote.benchmarks.rows import IDS, Row, Rows, numbered, with_ids
+from distrivote.benchmarks.question_table import IDS, QuestionRow, QuestionTable, numbered, with_ids
 from distrivote.problem import Problem
 
 NAME = "gpqa-diamond"
 HOME = Home("Idavidrein/gpqa", config="gpqa_diamond", gated=True)
 
 
-def problems(rows: Rows) -> tuple[Problem, ...]:
+def problems(rows: QuestionTable) -> tuple[Problem, ...]:
     """Return the problems from rows with `Question`, `Correct Answer` and `Incorrect Answer 1` to `3`.
 
-    >>> row = Row("row 1", {"Question": "2 + 2?", "Correct Answer": "4", "Incorrect Answer 1": "3",
+    >>> row = QuestionRow("row 1", {"Question": "2 + 2?", "Correct Answer": "4", "Incorrect Answer 1": "3",
     ...                     "Incorrect Answer 2": "5", "Incorrect Answer 3": "22", "Record ID": "rec1"})
-    >>> problem = problems(Rows("made-up.csv", [row]))[0]
+    >>> problem = problems(QuestionTable("made-up.csv", [row]))[0]
     >>> print(problem.question, problem.answer, sep="\\n")
     2 + 2?
     A) 3
@@ -37,7 +37,7 @@ def problems(rows: Rows) -> tuple[Problem, ...]:
     wrong = [rows.column(f"Incorrect Answer {number}") for number in (1, 2, 3)]
     ids = rows.optional(("Record ID", *IDS))
 
-    def problem(row: Row, own_id: str) -> Problem:
+    def problem(row: QuestionRow, own_id: str) -> Problem:
         asked = row.needed(question)
         draws = Draws.of_text(asked if ids is None else own_id)
         put = lettered(asked, row.needed(right), [row.needed(column) for column in wrong], draws)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from distrivote.benchmarks.rows import Row, Rows
+from distrivote.benchmarks.question_table import QuestionRow, QuestionTable
 from distrivote.errors import DistrivoteError, MissingPackageError
 
 
@@ -24,7 +24,7 @@ class Home:
         return f"https://huggingface.co/datasets/{self.repository}"
 
 
-def fetch(home: Home, name: str) -> Rows:
+def fetch(home: Home, name: str) -> QuestionTable:
     """Return the rows of a benchmark, downloaded once and kept by `datasets` in its own cache."""
     try:
         datasets = import_module("datasets")
@@ -39,9 +39,9 @@ def fetch(home: Home, name: str) -> Rows:
         raise DistrivoteError(
             f"{name} could not be fetched from {home.url} ({_first_sentence(said)}): {_advice(home, name)}"
         ) from error
-    return Rows(
+    return QuestionTable(
         f"hf:{home.repository}",
-        [Row(f"{home.repository}, row {number}", row) for number, row in enumerate(values, 1)],
+        [QuestionRow(f"{home.repository}, row {number}", row) for number, row in enumerate(values, 1)],
     )
 
 

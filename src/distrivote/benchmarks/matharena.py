@@ -8,7 +8,7 @@ one home have the same ids from the hub and from a copy.
 from __future__ import annotations
 
 from distrivote.benchmarks.hub import Home
-from distrivote.benchmarks.rows import IDS, Row, Rows, numbered, with_ids
+from distrivote.benchmarks.question_table import IDS, QuestionRow, QuestionTable, numbered, with_ids
 from distrivote.problem import Problem
 
 HOMES = {
@@ -19,16 +19,16 @@ HOMES = {
 }
 
 
-def problems(name: str, rows: Rows) -> tuple[Problem, ...]:
+def problems(name: str, rows: QuestionTable) -> tuple[Problem, ...]:
     """Return the problems of a competition from rows with `problem` (or `question`) and `answer`.
 
-    >>> row = Row("row 1", {"problem_idx": 7, "problem": "Find $2+2$.", "answer": "004"})
-    >>> problems("aime2025", Rows("hf:MathArena/aime_2025", [row]))
+    >>> row = QuestionRow("row 1", {"problem_idx": 7, "problem": "Find $2+2$.", "answer": "004"})
+    >>> problems("aime2025", QuestionTable("hf:MathArena/aime_2025", [row]))
     (Problem(question='Find $2+2$.', id='aime2025-07', answer='4', template='math', system=None),)
     """
     question, answer = rows.column("problem", "question"), rows.column("answer")
 
-    def problem(row: Row, own_id: str) -> Problem:
+    def problem(row: QuestionRow, own_id: str) -> Problem:
         full_id = numbered(name, own_id, 2) if own_id.isdecimal() else own_id
         return Problem(row.needed(question), full_id, _plain(row.needed(answer)))
 

@@ -11,7 +11,7 @@ from distrivote.benchmarks.benchmark import Benchmark, system_of
 from distrivote.benchmarks.files import read
 from distrivote.benchmarks.hub import Home, fetch
 from distrivote.benchmarks.levels import DEFAULT_SIZE
-from distrivote.benchmarks.rows import Rows
+from distrivote.benchmarks.question_table import QuestionTable
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.problem import Problem
 
@@ -33,7 +33,7 @@ class _Published:
     """Somebody's benchmark: where it lives, and how its rows become problems."""
 
     home: Home
-    problems: Callable[[Rows], tuple[Problem, ...]]
+    problems: Callable[[QuestionTable], tuple[Problem, ...]]
 
 
 def _contest(name: str) -> _Published:

@@ -7,21 +7,21 @@ that has one.
 
 from __future__ import annotations
 
-from distrivote.benchmarks.rows import IDS, Row, Rows, with_ids
+from distrivote.benchmarks.question_table import IDS, QuestionRow, QuestionTable, with_ids
 from distrivote.problem import Problem
 
 
-def problems(rows: Rows) -> tuple[Problem, ...]:
+def problems(rows: QuestionTable) -> tuple[Problem, ...]:
     """Return the problem of each row, put with the template `math`.
 
-    >>> table = Rows("mine.csv", [Row("mine.csv, line 2", {"question": "What is 6 * 7?", "answer": 42})])
-    >>> problems(table)
+    >>> row = QuestionRow("mine.csv, line 2", {"question": "What is 6 * 7?", "answer": 42})
+    >>> problems(QuestionTable("mine.csv", [row]))
     (Problem(question='What is 6 * 7?', id='1', answer='42', template='math', system=None),)
     """
     question, answer = rows.column("question"), rows.column("answer")
     system = rows.optional(["system"])
 
-    def problem(row: Row, own_id: str) -> Problem:
+    def problem(row: QuestionRow, own_id: str) -> Problem:
         told = None if system is None else row.text(system) or None
         return Problem(row.needed(question), own_id, row.text(answer), system=told)
 

@@ -125,7 +125,7 @@ def ask(
     from distrivote.engines.base import SamplingParams
     from distrivote.flow import check_budget
     from distrivote.steering.deepconf import online_rule
-    from distrivote.store.signals import measure_of
+    from distrivote.store.signal_columns import measure_of
     from distrivote.voting.abstaining import withheld
     from distrivote.voting.methods import parse_method
     from distrivote.voting.stopping import stop_rule

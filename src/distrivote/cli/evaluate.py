@@ -159,7 +159,7 @@ def evaluate_runs(
     """Evaluate stored runs as the command does and write the report, with notes of one's own first."""
     from dataclasses import replace
 
-    from distrivote.evaluation.evaluate import N_REPEATS
+    from distrivote.evaluation.driver import N_REPEATS
     from distrivote.store.tables.source import Columns
 
     bar = ProgressBar()
@@ -217,7 +217,7 @@ def _evaluated(
     import time
     from dataclasses import replace
 
-    from distrivote.evaluation.evaluate import evaluate as evaluate_pools
+    from distrivote.evaluation.driver import evaluate as evaluate_pools
     from distrivote.evaluation.experiments.registry import experiments_named, reads_of
     from distrivote.evaluation.loading import load_pool_sets
 

@@ -81,7 +81,7 @@ def import_files(
 
     from distrivote.cli.progress import Progress
     from distrivote.nouns import count
-    from distrivote.store.importers.base import Reading
+    from distrivote.store.importers.base import ImportOptions
     from distrivote.store.importers.registry import sources
     from distrivote.store.importing import import_files as import_all
     from distrivote.store.runs.rows import Keep
@@ -99,7 +99,7 @@ def import_files(
             imported = import_all(
                 files,
                 output,
-                reading=Reading(extract, split or "paragraph", columns=columns, text=text_column),
+                reading=ImportOptions(extract, split or "paragraph", columns=columns, text=text_column),
                 keep=Keep(texts, token_confidences),
                 model=model,
                 same=same,

@@ -156,7 +156,7 @@ def compact(run: _RunArgument, same: Same = None) -> None:
     on.
     """
     from distrivote.nouns import count
-    from distrivote.store.runs.compact import compact as merge
+    from distrivote.store.runs.compaction import compact as merge
 
     done = merge(run, same=same)
     note(*done.notes)
@@ -197,7 +197,7 @@ def export(
         check_output(output, run)
     stored = Run.open(run, same)
     if file_format == "deepconf":
-        from distrivote.store.runs.export_deepconf import export_deepconf
+        from distrivote.store.runs.deepconf_layout import export_deepconf
 
         written = count(export_deepconf(stored, output), "question")
     elif file_format == "run":

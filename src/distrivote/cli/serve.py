@@ -113,7 +113,7 @@ def serve(
         if find_spec(package) is None:
             raise MissingPackageError(package, "server", "distrivote serve")
     from distrivote.server.settings import check_host
-    from distrivote.store.signals import measure_of
+    from distrivote.store.signal_columns import measure_of
     from distrivote.voting.methods import parse_method
 
     api_key = api_key or None  # a variable that is set to nothing

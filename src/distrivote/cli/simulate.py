@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from distrivote.cli.progress_bar import ProgressBar
     from distrivote.evaluation.pools import PoolSet
-    from distrivote.simulation.presets import Preset
+    from distrivote.simulation.preset_models import Preset
     from distrivote.store.runs.rows import Row
 
 RIGHT = "truth"
@@ -61,7 +61,7 @@ def simulate(
     from pathlib import Path
 
     from distrivote.cli.progress_bar import ProgressBar
-    from distrivote.simulation.presets import presets, presets_named
+    from distrivote.simulation.preset_models import presets, presets_named
 
     if listed:
         _print_list(list(presets().values()), as_json)

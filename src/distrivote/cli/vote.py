@@ -167,7 +167,7 @@ def _chosen(file: str, columns: Columns, signal: str | None, same: str | None) -
     """Return the columns with the signal; a mix is made here, and said."""
     if signal is None:
         return Chosen(columns)
-    from distrivote.store.signals import AUTO, mixed_questions, weight_words, with_signal
+    from distrivote.store.signal_columns import AUTO, mixed_questions, weight_words, with_signal
 
     if signal != AUTO:
         return Chosen(with_signal(columns, signal))

@@ -31,7 +31,7 @@ _DRAWS = 4
 _FOLDS = 10
 
 
-class Rows(NamedTuple):
+class WinnerTable(NamedTuple):
     """Winners to fit on: one row each."""
 
     features: Floats
@@ -76,7 +76,7 @@ class Fitted(NamedTuple):
     n_rows: int
 
 
-def rows_of(sets: Sequence[PoolSet], seed: int = 0) -> Rows:
+def rows_of(sets: Sequence[PoolSet], seed: int = 0) -> WinnerTable:
     """Return the winners of `auto` on draws of several sizes from every question."""
     parts: list[tuple[Floats, Flags, Floats, Ints]] = []
     sizes: list[int] = []
@@ -90,7 +90,7 @@ def rows_of(sets: Sequence[PoolSet], seed: int = 0) -> Rows:
             votes = votes_of(source, budget, _DRAWS, seed)
             parts.append(_rows(votes.winners["auto"], numbers))
     joined = [np.concatenate(some) for some in zip(*parts, strict=True)]
-    return Rows(joined[0], joined[1], joined[2], joined[3], min(sizes), max(sizes))
+    return WinnerTable(joined[0], joined[1], joined[2], joined[3], min(sizes), max(sizes))
 
 
 def _rows(winners: Winners, numbers: Ints) -> tuple[Floats, Flags, Floats, Ints]:
@@ -117,7 +117,7 @@ def calibrate(sets: Sequence[PoolSet], source: str, seed: int = 0) -> Fitted:
     )
 
 
-def _check(rows: Rows) -> None:
+def _check(rows: WinnerTable) -> None:
     if rows.n_questions < MIN_QUESTIONS:
         raise InputError(
             f"{count(rows.n_questions, 'question')} with a known answer: a calibration needs at least"
@@ -131,12 +131,12 @@ def _check(rows: Rows) -> None:
         )
 
 
-def _fitted(rows: Rows, source: str) -> Calibration:
+def _fitted(rows: WinnerTable, source: str) -> Calibration:
     found = fit(rows.features, rows.right, fewest=rows.fewest, most=rows.most, source=source)
     return dataclasses.replace(found, n_questions=rows.n_questions)
 
 
-def groups_of(rows: Rows, seed: int = 0) -> Ints:
+def groups_of(rows: WinnerTable, seed: int = 0) -> Ints:
     """Return (n,) the number of each row's group: all rows of a question are in one."""
     names, place = np.unique(rows.question, return_inverse=True)
     n_groups = min(_FOLDS, len(names))
@@ -145,7 +145,7 @@ def groups_of(rows: Rows, seed: int = 0) -> Ints:
     return groups
 
 
-def held_out(rows: Rows, groups: Ints) -> Floats:
+def held_out(rows: WinnerTable, groups: Ints) -> Floats:
     """Return (n,) the probability of every row by a fit on the other groups."""
     values = np.empty(len(rows.right))
     for group in np.unique(groups).tolist():

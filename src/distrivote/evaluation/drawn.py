@@ -67,7 +67,7 @@ def drawn(classes: Ints, confidence: Floats, correct: Flags, right: Flags) -> Dr
     return Drawn(Electorate(make_pools(ids, confidence, n_answers)), correct, rights)
 
 
-class Measure(Protocol):
+class DrawMeasure(Protocol):
     """Something to be measured on every draw."""
 
     @property

@@ -28,7 +28,7 @@ from distrivote.store.runs.parts import question_starts
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import MEASURES
 from distrivote.store.runs.sources import SOURCE, SOURCED, check_ks, check_sources
-from distrivote.store.signals import (
+from distrivote.store.signal_columns import (
     AUTO,
     LENGTH_COLUMN,
     mixed_questions,

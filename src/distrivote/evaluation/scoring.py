@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from distrivote.evaluation.drawn import Drawn, Measure, drawn
+from distrivote.evaluation.drawn import DrawMeasure, Drawn, drawn
 from distrivote.evaluation.draws import check_budget, draw
 from distrivote.evaluation.estimates import Sample
 from distrivote.evaluation.pools import Floats, Pool, PoolSet
@@ -43,7 +43,7 @@ class Ask:
     """Which pool set."""
 
     budget: int
-    measure: Measure
+    measure: DrawMeasure
     confidence: str | None = None
     """The name of another measure of confidence than the pool's own."""
 

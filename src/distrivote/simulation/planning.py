@@ -70,7 +70,7 @@ def typical(pass1: float, auroc: float) -> Simulation:
     return with_auroc(shape, auroc, DROP)
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     """What trajectories with known truth tell of a model; NaN for what they do not."""
 
     pass1: float
@@ -86,13 +86,13 @@ class Measured(NamedTuple):
     n_questions: int
 
 
-def measured(pools: Sequence[Pool]) -> Measured:
+def measured(pools: Sequence[Pool]) -> MeasuredRun:
     """Return what a plan needs to know of a model, from its trajectories on some questions, at least one.
 
     >>> pool = Pool("q", np.array([0, 0, 1, -1]), np.array([True, True, False, False]),
     ...             np.array([9.0, 5.0, 7.0, np.nan]), n_tokens=np.array([100, 200, 300, 400]))
     >>> measured([pool])
-    Measured(pass1=0.5, auroc=0.5, n_tokens=250.0, n_trajectories=4, n_questions=1)
+    MeasuredRun(pass1=0.5, auroc=0.5, n_tokens=250.0, n_trajectories=4, n_questions=1)
     """
     confidence = np.concatenate([pool.confidence for pool in pools])
     correct = np.concatenate([pool.correct for pool in pools])
@@ -100,7 +100,7 @@ def measured(pools: Sequence[Pool]) -> Measured:
     known = answered & np.isfinite(confidence)
     told = [pool.n_tokens[pool.n_tokens > 0] for pool in pools if pool.n_tokens is not None]
     lengths = np.concatenate([np.empty(0, dtype=np.int64), *told])
-    return Measured(
+    return MeasuredRun(
         float(np.mean([pool.correct.mean() for pool in pools])),
         float(metrics.auroc(confidence[None], correct[None], known[None])[0]),
         float(lengths.mean()) if len(lengths) else math.nan,

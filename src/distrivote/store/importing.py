@@ -15,7 +15,7 @@ from pathlib import Path
 
 from distrivote.answers.equality import Equality, equality
 from distrivote.errors import InputError
-from distrivote.store.importers.base import Reading
+from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.registry import Source
 from distrivote.store.results.files import new_folder
 from distrivote.store.runs.manifest import Manifest
@@ -60,7 +60,7 @@ def import_files(
     files: Sequence[Source],
     run: str | Path,
     *,
-    reading: Reading = Reading(),  # noqa: B008
+    reading: ImportOptions = ImportOptions(),  # noqa: B008
     keep: Keep = Keep(),  # noqa: B008
     model: str = "",
     same: str | None = None,

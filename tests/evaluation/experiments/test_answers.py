@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.answers import Answer, mixture_row, most_frequent
 from evaluation.made_pools import pool, pool_set, random_set
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.pools import PoolSet
 from evaluation.made_pools import random_set
 

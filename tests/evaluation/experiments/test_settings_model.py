@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from distrivote.cli.main import app
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.registry import experiments_named, reads_of
 from distrivote.evaluation.loading import load_pool_sets
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from distrivote.engines.base import SamplingParams
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.registry import experiments_named, reads_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.steering import SelfStepConf

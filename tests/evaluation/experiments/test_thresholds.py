@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.base import Setting
 from distrivote.evaluation.experiments.registry import experiments_named
 from distrivote.evaluation.experiments.thresholds import TOPS

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.pools import Pool, PoolSet
 from distrivote.evaluation.results import Result, Row
 from distrivote.evaluation.winners import WHOLE_RUN, votes_of

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.paper.model_settings import model_settings
 from distrivote.evaluation.paper.published import published
 from distrivote.evaluation.paper.runs import SPREAD, paper_notes

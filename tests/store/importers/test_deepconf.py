@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from distrivote.errors import InputError
-from distrivote.store.importers.base import Reading
+from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.deepconf import FORMAT, STEPS
 
 CONFS = np.round(np.random.default_rng(1).gamma(9, 1.2, 3_000), 3)
@@ -44,7 +44,7 @@ def saved(
 
 
 def rows(path: Path) -> list[Any]:
-    return list(FORMAT.read(path, Reading()))
+    return list(FORMAT.read(path, ImportOptions()))
 
 
 def test_a_trace_becomes_a_row_with_all_measures_of_its_tokens(tmp_path: Path) -> None:
@@ -136,6 +136,6 @@ def test_a_file_of_steps_has_steps_and_no_answer(tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps({"step": step, "answer_count": 1, "answer_weight": 2.0}))
     assert STEPS.is_one(path, path.read_bytes())
     assert not FORMAT.is_one(path, path.read_bytes())
-    (row,) = STEPS.read(path, Reading())
+    (row,) = STEPS.read(path, ImportOptions())
     assert (row.question_id, row.answer, row.n_tokens) == ("3", None, 9)
     assert (row.step_ends.tolist(), row.step_confidences.tolist()) == ([4, 9], [9.5, 8.5])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Reading
+from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.inspect_logs import FORMAT
 from distrivote.store.importers.records import LeftOutWarning
 from distrivote.store.runs.rows import Row, row_of
@@ -46,7 +46,7 @@ def as_zstandard(*samples: Any) -> bytes:
 
 
 def read(folder: Path, *samples: Any) -> list[Row]:
-    return list(FORMAT.read(written(folder, "log.json", as_json(*samples)), Reading()))
+    return list(FORMAT.read(written(folder, "log.json", as_json(*samples)), ImportOptions()))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_every_kind_of_log_gives_the_same_rows(tmp_path: Path, name: str, write)
         inspect_sample(7, 1),
         inspect_sample(7, 2, "The answer is 5.", 0, logprobs=False),
     )
-    rows = list(FORMAT.read(written(tmp_path, name, write(*samples)), Reading()))
+    rows = list(FORMAT.read(written(tmp_path, name, write(*samples)), ImportOptions()))
     assert [row.question_id for row in rows] == ["sums-7", f"sums-{samples[0]['id']}", "sums-7"]
     assert [row.answer for row in rows] == ["4", None, "5"]
     assert [row.correct for row in rows] == [True, False, False]
@@ -146,13 +146,13 @@ def test_samples_that_failed_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_a_fault_names_its_place(tmp_path: Path, content: bytes, said: str) -> None:
     path = written(tmp_path, "a.eval", content)
     with pytest.raises(InputError, match=said) as caught:
-        list(FORMAT.read(path, Reading()))
+        list(FORMAT.read(path, ImportOptions()))
     assert "a.eval" in str(caught.value)
 
 
 def test_json_lines_are_no_log(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not valid JSON"):
-        list(FORMAT.read(written(tmp_path, "a.json", lines({}, {})), Reading()))
+        list(FORMAT.read(written(tmp_path, "a.json", lines({}, {})), ImportOptions()))
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LeftOutWarning)
         try:
-            rows = list(FORMAT.read(path, Reading()))
+            rows = list(FORMAT.read(path, ImportOptions()))
         except InputError as error:
             assert "a.json" in str(error)  # noqa: PT017
         else:

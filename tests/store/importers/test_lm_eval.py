@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.errors import InputError
-from distrivote.store.importers.base import Reading
+from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.lm_eval import FORMAT
 from distrivote.store.runs.rows import Row
 from foreign_files import FIFTY, TEXT, lines, lm_eval, spoiled, written
@@ -19,7 +19,7 @@ from foreign_files import FIFTY, TEXT, lines, lm_eval, spoiled, written
 NAME = "samples_gsm8k_cot_2026-11-15T23-46-50.130395.jsonl"
 
 
-def read(folder: Path, name: str, *records: object, reading: Reading = Reading()) -> list[Row]:  # noqa: B008
+def read(folder: Path, name: str, *records: object, reading: ImportOptions = ImportOptions()) -> list[Row]:  # noqa: B008
     return list(FORMAT.read(written(folder, name, lines(*records)), reading))
 
 
@@ -46,7 +46,7 @@ def test_the_name_of_the_task_comes_from_the_file(tmp_path: Path) -> None:
 
 
 def test_the_answer_is_read_as_asked(tmp_path: Path) -> None:
-    rows = read(tmp_path, NAME, lm_eval(replies=("so 7 of 8",)), reading=Reading(extract="number"))
+    rows = read(tmp_path, NAME, lm_eval(replies=("so 7 of 8",)), reading=ImportOptions(extract="number"))
     assert rows[0].answer == "8"
 
 
@@ -83,7 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
     path = written(folder, NAME, json.dumps(data.draw(spoiled(lm_eval()))).encode())
     try:
-        rows = list(FORMAT.read(path, Reading()))
+        rows = list(FORMAT.read(path, ImportOptions()))
     except InputError as error:
         assert NAME in str(error)  # noqa: PT017
     else:

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.errors import InputError
-from distrivote.store.importers.base import Reading, id_of_question
+from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.nemo_skills import FORMAT
 from distrivote.store.runs.rows import Row
 from foreign_files import FIFTY, TEXT, lines, nemo, spoiled, written
 
 
 def read(folder: Path, name: str, *records: object) -> list[Row]:
-    return list(FORMAT.read(written(folder, name, lines(*records)), Reading()))
+    return list(FORMAT.read(written(folder, name, lines(*records)), ImportOptions()))
 
 
 def test_a_line_is_a_sample(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
     path = written(folder, "output-rs0.jsonl", json.dumps(data.draw(spoiled(nemo()))).encode())
     try:
-        rows = list(FORMAT.read(path, Reading()))
+        rows = list(FORMAT.read(path, ImportOptions()))
     except InputError as error:
         assert "output-rs0.jsonl" in str(error)  # noqa: PT017
     else:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Reading, id_of_question
+from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.openai_files import FORMAT
 from distrivote.store.importers.records import LeftOutWarning
 from distrivote.store.runs.rows import Row, row_of
@@ -22,7 +22,7 @@ from foreign_files import FIFTY, TEXT, batch, chat, chat_logprobs, lines, llama,
 
 
 def read(folder: Path, name: str, content: bytes) -> list[Row]:
-    return list(FORMAT.read(written(folder, name, content), Reading()))
+    return list(FORMAT.read(written(folder, name, content), ImportOptions()))
 
 
 def same_measures(row: Row, expected: Row) -> None:
@@ -124,7 +124,7 @@ def test_failed_requests_are_left_out_and_counted(tmp_path: Path) -> None:
     busy = batch("d", {"error": {"message": "slow down"}}, 429)
     path = written(tmp_path, "b.jsonl", lines(busy, batch("a", chat()), late))
     with pytest.warns(LeftOutWarning, match="2 of 3 requests had failed .* status 429: 'slow down'"):
-        rows = list(FORMAT.read(path, Reading()))
+        rows = list(FORMAT.read(path, ImportOptions()))
     assert [row.question_id for row in rows] == ["a"]
     with pytest.raises(InputError, match="all of them failed, the first with 'too late'"):
         read(tmp_path, "b.jsonl", lines(late, busy))
@@ -156,7 +156,7 @@ def test_a_fault_names_its_line(tmp_path: Path, record: dict[str, object], said:
 
 def test_a_line_that_was_cut_off_is_named_and_those_before_it_are_read(tmp_path: Path) -> None:
     path = written(tmp_path, "a.jsonl", lines(chat(), chat())[:-20])
-    rows = FORMAT.read(path, Reading())
+    rows = FORMAT.read(path, ImportOptions())
     assert next(rows).answer == "4"
     with pytest.raises(InputError, match="line 2 is not valid JSON"):
         next(rows)
@@ -177,7 +177,7 @@ def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, record, data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LeftOutWarning)
         try:
-            rows = list(FORMAT.read(path, Reading()))
+            rows = list(FORMAT.read(path, ImportOptions()))
         except InputError as error:
             assert "a.jsonl" in str(error)  # noqa: PT017
         else:

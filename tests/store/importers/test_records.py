@@ -143,7 +143,7 @@ def test_nesting_that_can_be_parsed_can_be_complained_about(tmp_path: Path, dept
     path = written(tmp_path, "a.jsonl", b'{"generation": ' + deep + b"}\n")
     for each in FORMATS:
         with pytest.raises(InputError):
-            list(each.read(path, module.Reading()))
+            list(each.read(path, module.ImportOptions()))
     with pytest.raises(InputError):
         list(records(written(tmp_path, "b.jsonl", deep), "a"))
 
@@ -152,7 +152,7 @@ def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
     for name in ("no.json", "no.jsonl", "no.eval"):
         for each in FORMATS:
             with pytest.raises(InputError, match="can't read"):
-                list(each.read(tmp_path / name, module.Reading()))
+                list(each.read(tmp_path / name, module.ImportOptions()))
 
 
 def test_too_much_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

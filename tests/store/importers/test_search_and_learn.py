@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.errors import InputError
-from distrivote.store.importers.base import Reading, id_of_question
+from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.search_and_learn import FORMAT
 from distrivote.store.runs.rows import Row
 from foreign_files import FIFTY, TEXT, lines, search_and_learn, spoiled, written
 
 
 def read(folder: Path, *records: object) -> list[Row]:
-    return list(FORMAT.read(written(folder, "a.jsonl", lines(*records)), Reading()))
+    return list(FORMAT.read(written(folder, "a.jsonl", lines(*records)), ImportOptions()))
 
 
 def test_every_completion_is_a_sample_with_its_score(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
     path = written(folder, "a.jsonl", json.dumps(data.draw(spoiled(search_and_learn()))).encode())
     try:
-        rows = list(FORMAT.read(path, Reading()))
+        rows = list(FORMAT.read(path, ImportOptions()))
     except InputError as error:
         assert "a.jsonl" in str(error)  # noqa: PT017
     else:

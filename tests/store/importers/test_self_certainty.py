@@ -11,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.errors import InputError
-from distrivote.store.importers.base import Reading, id_of_question
+from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.self_certainty import FORMAT
 from distrivote.store.runs.rows import Row
 from foreign_files import FIFTY, TEXT, lines, self_certainty, spoiled, written
 
 
 def read(folder: Path, *records: object) -> list[Row]:
-    return list(FORMAT.read(written(folder, "a.json", json.dumps(records, indent=4).encode()), Reading()))
+    return list(
+        FORMAT.read(written(folder, "a.json", json.dumps(records, indent=4).encode()), ImportOptions())
+    )
 
 
 def test_every_output_is_a_sample_with_its_confidence(tmp_path: Path) -> None:
@@ -35,7 +37,7 @@ def test_every_output_is_a_sample_with_its_confidence(tmp_path: Path) -> None:
 
 def test_json_lines_are_read_too(tmp_path: Path) -> None:
     path = written(tmp_path, "a.jsonl", lines(self_certainty(), self_certainty()))
-    assert len(list(FORMAT.read(path, Reading()))) == 6
+    assert len(list(FORMAT.read(path, ImportOptions()))) == 6
 
 
 def test_outputs_without_confidences_have_none(tmp_path: Path) -> None:
@@ -71,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
     path = written(folder, "a.json", json.dumps([data.draw(spoiled(self_certainty()))]).encode())
     try:
-        rows = list(FORMAT.read(path, Reading()))
+        rows = list(FORMAT.read(path, ImportOptions()))
     except InputError as error:
         assert "a.json" in str(error)  # noqa: PT017
     else:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Reading, id_of_question
+from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.records import LeftOutWarning
 from distrivote.store.importers.vllm_dumps import FORMAT
 from distrivote.store.runs.rows import Row, row_of
@@ -22,7 +22,7 @@ from foreign_files import FIFTY, lines, spoiled, trajectory, vllm, written
 
 
 def read(folder: Path, name: str, content: bytes) -> list[Row]:
-    return list(FORMAT.read(written(folder, name, content), Reading()))
+    return list(FORMAT.read(written(folder, name, content), ImportOptions()))
 
 
 @pytest.mark.parametrize("name", ["dump.json", "dump.jsonl"])
@@ -81,7 +81,7 @@ def test_a_fault_names_its_line(tmp_path: Path, change: dict[str, object], said:
 def test_a_request_without_outputs_is_left_out_and_counted(tmp_path: Path) -> None:
     path = written(tmp_path, "d.jsonl", lines(vllm(), vllm() | {"outputs": []}))
     with pytest.warns(LeftOutWarning, match="1 of 2 requests had no outputs and is left out"):
-        assert len(list(FORMAT.read(path, Reading()))) == 1
+        assert len(list(FORMAT.read(path, ImportOptions()))) == 1
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LeftOutWarning)
-            rows = list(FORMAT.read(path, Reading()))
+            rows = list(FORMAT.read(path, ImportOptions()))
     except InputError as error:
         assert "a.jsonl" in str(error)  # noqa: PT017
     else:

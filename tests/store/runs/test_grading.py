@@ -22,7 +22,7 @@ from distrivote.generation.sampling import generate, settled_questions, todo
 from distrivote.store.importers.registry import sources
 from distrivote.store.importing import import_files
 from distrivote.store.runs.classes import Grading
-from distrivote.store.runs.compact import compact
+from distrivote.store.runs.compaction import compact
 from distrivote.store.runs.manifest import Manifest, differences
 from distrivote.store.runs.rows import Row
 from distrivote.store.runs.run import Run
@@ -154,7 +154,7 @@ def test_a_compaction_that_is_killed_leaves_no_classes_to_be_believed(
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("distrivote.store.runs.compact.write_part", killed)
+    monkeypatch.setattr("distrivote.store.runs.compaction.write_part", killed)
     with pytest.raises(KeyboardInterrupt):
         compact(path, same="math")
     assert Manifest.load(path).grader is None

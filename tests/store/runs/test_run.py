@@ -25,7 +25,7 @@ from distrivote.reading import ballot_of
 from distrivote.splitting import EntropySplitter
 from distrivote.steering import SelfStepConf, replay
 from distrivote.store.runs import parts as run_parts
-from distrivote.store.runs.compact import compact
+from distrivote.store.runs.compaction import compact
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep, Row, row_of, rows_of, table_of, trajectory_of
 from distrivote.store.runs.run import Run, known_tokens

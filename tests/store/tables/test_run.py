@@ -11,7 +11,7 @@ from distrivote.errors import InputError
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Row
 from distrivote.store.runs.writer import RunWriter
-from distrivote.store.signals import mixed_questions
+from distrivote.store.signal_columns import mixed_questions
 from distrivote.store.tables.questions import Questions, hold_questions
 from distrivote.store.tables.source import Columns, open_table
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from distrivote.evaluation.drawn import Measure, Voting
+from distrivote.evaluation.drawn import DrawMeasure, Voting
 from distrivote.evaluation.estimates import Estimate, Sample, estimate
 from distrivote.evaluation.paper.published import Published
 from distrivote.evaluation.pools import PoolSet
@@ -81,7 +81,7 @@ class Line:
     """A row of a table of methods."""
 
     label: str
-    measure: Measure
+    measure: DrawMeasure
     starred: bool = False
     """From the run with SelfStepConf."""
 

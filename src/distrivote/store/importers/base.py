@@ -23,7 +23,7 @@ HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ImportOptions:
     """How trajectories are read where the file leaves it open; names as in `row_of`."""
 
     extract: str | None = None
@@ -51,7 +51,7 @@ class Format(NamedTuple):
     is_one: Callable[[Path, bytes], bool]
     """Says from a file's name and its first bytes whether it is of this kind; it never raises."""
 
-    read: Callable[[Path, Reading], Iterator[Row]]
+    read: Callable[[Path, ImportOptions], Iterator[Row]]
     """Yields the rows of one file; InputError with the place where it can't be read."""
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from distrivote.confidence import DEFAULT_K, measure_named
 from distrivote.confidence.trajectories import N_GROUP_TOKENS
 from distrivote.errors import InputError
-from distrivote.store.importers.base import Format, Reading
+from distrivote.store.importers.base import Format, ImportOptions
 from distrivote.store.importers.pickle_runs import Floats, Unread
 from distrivote.store.importers.pickles import PickleError, read_pickle
 from distrivote.store.importers.records import document
@@ -68,7 +68,7 @@ def _load(path: Path) -> Any:
         ) from error
 
 
-def read(path: Path, _reading: Reading) -> Iterator[Row]:
+def read(path: Path, _reading: ImportOptions) -> Iterator[Row]:
     """Yield the traces of one question."""
     content = _load(path)
     if not isinstance(content, dict):
@@ -175,7 +175,7 @@ def _text(value: Any) -> str | None:
     return text or None
 
 
-def read_steps(path: Path, _reading: Reading) -> Iterator[Row]:
+def read_steps(path: Path, _reading: ImportOptions) -> Iterator[Row]:
     """Yield the one trajectory of a file of steps, which has neither a text nor an answer."""
     content = _load(path)
     step = content.get("step") if isinstance(content, dict) else None

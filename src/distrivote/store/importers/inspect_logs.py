@@ -18,7 +18,7 @@ from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.importers.archives import Archive
-from distrivote.store.importers.base import Format, Reading
+from distrivote.store.importers.base import Format, ImportOptions
 from distrivote.store.importers.records import (
     LeftOutWarning,
     Record,
@@ -46,7 +46,7 @@ def _is_one(path: Path, head: bytes) -> bool:
     return {"version", "eval", "eval.task"} <= first_fields(head)
 
 
-def _read(path: Path, reading: Reading) -> Iterator[Row]:
+def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     n_samples, errors = 0, []
     for task, record in _samples(path):
         n_samples += 1
@@ -112,7 +112,7 @@ def _task(log: Any) -> str:
     return task.rpartition("/")[2] if isinstance(task, str) else ""
 
 
-def _rows(task: str, record: Record, reading: Reading) -> Iterator[Row]:
+def _rows(task: str, record: Record, reading: ImportOptions) -> Iterator[Row]:
     output = record.fields.get("output")
     choices = output.get("choices") if isinstance(output, dict) else None
     if not isinstance(choices, list):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Format, Reading
+from distrivote.store.importers.base import Format, ImportOptions
 from distrivote.store.importers.records import Record, first_fields, records, row
 from distrivote.store.runs.rows import Row
 from distrivote.trajectory import Trajectory
@@ -26,7 +26,7 @@ def _is_one(path: Path, head: bytes) -> bool:
     return {"doc_id", "doc"} <= there and (path.name.startswith("samples_") or "resps" in there)
 
 
-def _read(path: Path, reading: Reading) -> Iterator[Row]:
+def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     name = _NAME.fullmatch(path.stem)
     prefix = f"{name[1]}-" if name else ""
     first: list[str | None] = []

@@ -14,7 +14,7 @@ from typing import Any
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Format, Reading, id_of_question
+from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import Record, at, counted, first_fields, records, row, shown
 from distrivote.store.runs.rows import Row
 
@@ -28,7 +28,7 @@ def _is_one(path: Path, head: bytes) -> bool:
     return "generation" in there and (named or len(_EVALUATED & there) >= 2)
 
 
-def _read(path: Path, reading: Reading) -> Iterator[Row]:
+def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     name = _NAME.fullmatch(path.stem)
     seed = int(name[1]) if name and name[1] else None
     for record in records(path, "generation"):

@@ -19,7 +19,7 @@ from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Format, Reading, id_of_question
+from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
 from distrivote.store.runs.rows import Row
 
@@ -37,7 +37,7 @@ def _is_one(_path: Path, head: bytes) -> bool:
     return "content" in there and bool(_LLAMA & there)
 
 
-def _read(path: Path, reading: Reading) -> Iterator[Row]:
+def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     failures: list[str] = []
     n_records = 0
     for record in records(path, "choices"):

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import HEAD, Format, Reading
+from distrivote.store.importers.base import HEAD, Format, ImportOptions
 from distrivote.store.importers.records import first_fields, row
 from distrivote.store.runs.rows import Row
 from distrivote.store.tables.source import SUFFIXES, listed, open_table
@@ -41,7 +41,7 @@ def _is_one(path: Path, head: bytes) -> bool:
     return kind == "csv" or (kind == "jsonl" and not first_fields(head).isdisjoint(_TELLING))
 
 
-def read(path: Path, reading: Reading) -> Iterator[Row]:
+def read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     """Yield the rows of a table; without a column of confidences they have none."""
     columns, there = reading.columns, _columns(path)
     text = _text_column(path, reading, there)
@@ -77,7 +77,7 @@ def read(path: Path, reading: Reading) -> Iterator[Row]:
                 )
 
 
-def _text_column(path: Path, reading: Reading, there: AbstractSet[str] | None) -> str | None:
+def _text_column(path: Path, reading: ImportOptions, there: AbstractSet[str] | None) -> str | None:
     """Return the column that answers are to be found in; None: the table says them."""
     if reading.text is not None or there is None:
         return reading.text

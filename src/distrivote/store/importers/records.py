@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Reading
+from distrivote.store.importers.base import ImportOptions
 from distrivote.store.runs.rows import Row, row_of
 from distrivote.store.tables.faults import check_weight, json_object, not_text, quoted
 from distrivote.store.tables.labels import NotOneValue, label
@@ -203,7 +203,7 @@ def count(value: object, what: str) -> int | None:
 def row(
     trajectory: Trajectory,
     problem: Problem,
-    reading: Reading,
+    reading: ImportOptions,
     where: str,
     *,
     told: tuple[str | None] | None = None,

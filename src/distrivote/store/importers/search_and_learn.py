@@ -14,7 +14,7 @@ from typing import Any
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Format, Reading, id_of_question
+from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import (
     Record,
     count,
@@ -34,7 +34,7 @@ def _is_one(_path: Path, head: bytes) -> bool:
     return "completions" in there and bool({"problem", "scores", "agg_scores"} & there)
 
 
-def _read(path: Path, reading: Reading) -> Iterator[Row]:
+def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     for record in records(path, "problem, completions and scores"):
         completions = record.list_at("completions")
         scores = _scores(record, len(completions))

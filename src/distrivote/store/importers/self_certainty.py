@@ -14,7 +14,7 @@ from pathlib import Path
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Format, Reading, id_of_question
+from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import Record, first_fields, number, records, row, text
 from distrivote.store.runs.rows import Row
 from distrivote.trajectory import Trajectory
@@ -24,7 +24,7 @@ def _is_one(_path: Path, head: bytes) -> bool:
     return {"model_input", "output"} <= first_fields(head)
 
 
-def _read(path: Path, reading: Reading) -> Iterator[Row]:
+def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     for record in records(path, "model_input, output and confidence_list"):
         outputs = record.list_at("output")
         confidences = _confidences(record, len(outputs))

@@ -16,7 +16,7 @@ from distrivote.engines.responses import trajectories_from_vllm
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.problem import Problem
-from distrivote.store.importers.base import Format, Reading, id_of_question
+from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
 from distrivote.store.runs.rows import Row
 
@@ -29,7 +29,7 @@ def _is_one(_path: Path, head: bytes) -> bool:
     return cut or (asked and bool({"outputs.text", "outputs.token_ids"} & there))
 
 
-def _read(path: Path, reading: Reading) -> Iterator[Row]:
+def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     n_records = n_empty = 0
     for record in records(path, "prompt and outputs"):
         n_records += 1

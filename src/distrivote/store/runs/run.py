@@ -1,8 +1,8 @@
 """A run: a directory with a manifest and Parquet parts, read here.
 
 Any number of processes may read and write one run at the same time: parts appear whole and are never
-changed. Of two rows for one sample the earlier one counts. Writing is in `run_writer`,
-merging in `run_compact`.
+changed. Of two rows for one sample the earlier one counts. Writing is in `writer`, merging in
+`compaction`.
 """
 
 from __future__ import annotations

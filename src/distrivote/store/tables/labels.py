@@ -2,7 +2,7 @@
 
 Equal labels are one answer before anything is compared: 42 and 42.0 are "42",
 booleans are "true" and "false", strings stay as they are. None, NaN and blank strings are no answer.
-Whether "1/2" equals "0.5" is not known here: that is for `table_classes`, once questions are whole.
+Whether "1/2" equals "0.5" is not known here: that is for `classes`, once questions are whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables of sampled answers: which file, which format, which columns.
 
 A row is a trajectory: a question id, an answer, a confidence, where known the truth. JSON Lines and
-CSV are read by `table_text`, Parquet by `table_parquet`; both give record batches of the same shape:
+CSV are read by `text`, Parquet by `parquet`; both give record batches of the same shape:
 
     question    int64 or LABELS   never null
     by          int64 or LABELS   only if asked for
@@ -166,7 +166,7 @@ def open_table(path: str, columns: Columns, same: str | Equality | None = None) 
     """Find the file (`-`: standard input, kept in a temporary file meanwhile) and its format.
 
     The suffix names the format; without a known one the first bytes do. `same` says when two answers are
-    one, for whoever groups them (see `table_classes`).
+    one, for whoever groups them (see `classes`).
     """
     if same is not None:
         same = equality(same)

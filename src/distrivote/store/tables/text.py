@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from distrivote.errors import InputError
 from distrivote.store.tables.faults import json_object, not_text
-from distrivote.store.tables.rows import Rows
+from distrivote.store.tables.row_batches import RowBatcher
 from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
 
 LONGEST_LINE = 64_000_000
@@ -27,7 +27,7 @@ BATCH_ROWS = 1 << 16
 
 def read_jsonl(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     """Read one JSON object per line; a field that a line leaves out is null."""
-    rows = Rows(table)
+    rows = RowBatcher(table)
     names: dict[str, None] = {}
     checked = False
     with open(table.path, "rb") as file:
@@ -60,7 +60,7 @@ def read_jsonl(table: AnswerTable) -> Iterator[pa.RecordBatch]:
 
 def read_csv(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     """Read comma-, semicolon- or tab-separated lines under a header."""
-    rows = Rows(table)
+    rows = RowBatcher(table)
     with open(table.path, "rb") as file:
         lines = _Lines(table, file)
         header = next((text for text in lines if text.strip()), None)

@@ -26,7 +26,7 @@ from distrivote.store.tables.source import MODEL, AnswerTable
 from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
 
 
-class Rows:
+class RowBatcher:
     """Rows gathered for the next batch; every value is checked as it is added."""
 
     def __init__(self, table: AnswerTable) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation import scoring
-from distrivote.evaluation.evaluate import evaluate
+from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.base import Setting
 from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 from distrivote.evaluation.experiments.separation import rank_accuracies, side_counts

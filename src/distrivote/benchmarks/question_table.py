@@ -16,7 +16,7 @@ from distrivote.store.tables.faults import not_text, quoted
 IDS = ("id", "question_id")
 
 
-class Row(NamedTuple):
+class QuestionRow(NamedTuple):
     """One row, its columns by name."""
 
     where: str
@@ -51,13 +51,13 @@ class Row(NamedTuple):
         return found
 
 
-class Rows(NamedTuple):
+class QuestionTable(NamedTuple):
     """All rows of one source, at least one."""
 
     source: str
     """A path as it was given, or `hf:ORG/NAME`."""
 
-    rows: Sequence[Row]
+    rows: Sequence[QuestionRow]
 
     def columns(self) -> list[str]:
         """Return the names of all columns, in the order of their first row."""
@@ -91,13 +91,16 @@ def numbered(name: str, number: int | str, width: int) -> str:
 
 
 def with_ids(
-    rows: Rows, column: str | None, otherwise: Callable[[int], str], problem: Callable[[Row, str], Problem]
+    rows: QuestionTable,
+    column: str | None,
+    otherwise: Callable[[int], str],
+    problem: Callable[[QuestionRow, str], Problem],
 ) -> tuple[Problem, ...]:
     """Make a problem of every row, with the id in a column or, without one, made from its number (from 1 on).
 
     Equal ids are an error that names both rows.
     """
-    first: dict[str, Row] = {}
+    first: dict[str, QuestionRow] = {}
     problems = []
     for number, row in enumerate(rows.rows, 1):
         own = otherwise(number) if column is None else row.needed(column)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from distrivote.errors import InputError
-from distrivote.simulation.theory import (
+from distrivote.simulation.bounds import (
     VoteBound,
     expected_bound,
     tail_ratio,

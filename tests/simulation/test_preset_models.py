@@ -10,7 +10,7 @@ import pytest
 from distrivote.errors import UnknownNameError
 from distrivote.evaluation.paper.published import published
 from distrivote.simulation.model import Drawn, draw
-from distrivote.simulation.presets import Preset, presets, presets_named
+from distrivote.simulation.preset_models import Preset, presets, presets_named
 from distrivote.voting.vote import vote_batch
 
 N_QUESTIONS = 9000
