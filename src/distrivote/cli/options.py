@@ -250,7 +250,8 @@ def columns_of(
     positive_for: str | None,
 ) -> Columns:
     """Return what the options say about the columns of a file."""
-    from distrivote.store.tables.source import CONFIDENCE, Columns
+    from distrivote.store.columns import CONFIDENCE
+    from distrivote.store.tables.source import Columns
     from distrivote.voting.scales import is_logprob
 
     return Columns(

@@ -83,7 +83,8 @@ def show(
     _print_question(stored, question)
     if sample is None:
         from distrivote.cli.vote import explain_question
-        from distrivote.store.tables.source import CONFIDENCE, Columns, open_table
+        from distrivote.store.columns import CONFIDENCE
+        from distrivote.store.tables.source import Columns, open_table
         from distrivote.voting.methods import parse_method
 
         pipeline = parse_method(method)

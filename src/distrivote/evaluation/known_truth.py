@@ -12,6 +12,7 @@ import numpy as np
 
 from distrivote.evaluation.pools import Flags, Ints, Pool
 from distrivote.nouns import count
+from distrivote.store.columns import CONFIDENCE
 
 UNKNOWN = -1
 
@@ -31,7 +32,7 @@ def known_pool(question: str, arrays: Mapping[str, Any]) -> Pool | None:
         question,
         classes,
         _known(classes, truth),
-        arrays["confidence"],
+        arrays[CONFIDENCE],
         measures,
         arrays.get("n_tokens"),
         arrays.get("n_steps"),

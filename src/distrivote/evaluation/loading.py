@@ -23,6 +23,7 @@ from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
+from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, N_TOKENS, QUESTION_ID
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import question_starts
 from distrivote.store.runs.run import Run
@@ -30,7 +31,6 @@ from distrivote.store.runs.schema import MEASURES
 from distrivote.store.runs.sources import SOURCE, SOURCED, check_ks, check_sources
 from distrivote.store.signal_columns import (
     AUTO,
-    LENGTH_COLUMN,
     mixed_questions,
     weight_words,
     with_signal,
@@ -120,7 +120,7 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
     signal = DEFAULT_MEASURE if signal is None else own.get(signal, signal)
     if signal in MEASURES:
         return _of_run(run, signal, reads, notes)
-    if signal not in (AUTO, LENGTH, LENGTH_COLUMN):
+    if signal not in (AUTO, LENGTH, N_TOKENS):
         raise UnknownNameError("signal", signal, [*MEASURES, LENGTH, AUTO])
     found = _of_run(run, DEFAULT_MEASURE, {*reads, "measures"}, notes)
     if signal != AUTO:
@@ -132,8 +132,8 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
 
 def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
     name = run.path.resolve().name
-    wanted = ["question_id", "answer_class", "correct", "k", "n_tokens", MEASURES[measure], SOURCE]
-    wanted += ["ground_truth"]
+    wanted = [QUESTION_ID, ANSWER_CLASS, "correct", "k", "n_tokens", MEASURES[measure], SOURCE]
+    wanted += [GROUND_TRUTH]
     if "measures" in reads:
         wanted += [column for column in MEASURES.values() if column not in wanted]
     if "lengths" in reads:
@@ -148,10 +148,10 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
     pools, n_unknown = [], 0
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         span = slice(start, end)
-        question = table["question_id"][start].as_py()
+        question = table[QUESTION_ID][start].as_py()
         pool = known_pool(question, {key: values[span] for key, values in arrays.items()})
         n_unknown += pool is None
-        truth = table["ground_truth"][start].as_py()
+        truth = table[GROUND_TRUTH][start].as_py()
         pools += [dataclasses.replace(pool, truth=truth)] if pool is not None else []
     note_unknown(notes, name, n_unknown, len(starts))
     if "top-mass" in reads:
@@ -161,11 +161,11 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
 
 
 def _traces(run: Run) -> tuple[Trace, ...]:
-    table = run.table(["question_id", "sample", "step_ends", "step_confidences", "reflections", "unfinished"])
+    table = run.table([QUESTION_ID, "sample", "step_ends", "step_confidences", "reflections", "unfinished"])
     first = table.filter(pc.less(table["sample"], _MOST_TRACES))
     return tuple(
         Trace(
-            row["question_id"],
+            row[QUESTION_ID],
             row["sample"],
             np.array(row["step_ends"], dtype=np.int64),
             np.array(row["step_confidences"], dtype=np.float64),
@@ -195,9 +195,9 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
         return np.asarray(table[column].to_numpy(), dtype=np.float64)
 
     arrays = {
-        "classes": table["answer_class"].fill_null(-1).to_numpy().astype(np.int64),
+        "classes": table[ANSWER_CLASS].fill_null(-1).to_numpy().astype(np.int64),
         "truth": table["correct"].cast(pa.int8()).fill_null(UNKNOWN).to_numpy(),
-        "confidence": floats(MEASURES[measure]),
+        CONFIDENCE: floats(MEASURES[measure]),
     }
     for name, column in MEASURES.items() if "measures" in reads else ():
         if name != "perplexity":  # the same number as logprob, the geometric mean probability
@@ -333,5 +333,5 @@ def _table_pool(block: Questions, index: int, judge: Judge) -> tuple[Pool | None
             truth[mine] = bool(said)
             n_unsure += int(mine.sum()) if said is None else 0
         truth[(truth == UNKNOWN) & (classes < 0)] = 0
-    arrays = {"classes": classes, "truth": truth, "confidence": block.confidences[span]}
+    arrays = {"classes": classes, "truth": truth, CONFIDENCE: block.confidences[span]}
     return known_pool(str(block.ids[index]), arrays), n_unsure

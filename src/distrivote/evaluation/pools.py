@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.errors import InputError
+from distrivote.store.columns import CONFIDENCE
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -58,7 +59,7 @@ class Pool:
 
     def __post_init__(self) -> None:
         n = len(self.classes)
-        columns = {"correct": self.correct, "confidence": self.confidence, **self.measures}
+        columns = {"correct": self.correct, CONFIDENCE: self.confidence, **self.measures}
         for name, values in columns.items():
             if len(values) != n:
                 raise InputError(

@@ -16,6 +16,7 @@ import numpy as np
 from distrivote.answers.equality import Equality
 from distrivote.confidence import LENGTH, measure_named
 from distrivote.errors import InputError
+from distrivote.store.columns import N_TOKENS
 from distrivote.store.runs.schema import MEASURES
 from distrivote.store.tables.classes import questions_of
 from distrivote.store.tables.faults import json_object
@@ -24,13 +25,12 @@ from distrivote.store.tables.source import STDIN, AnswerTable, Columns, open_tab
 from distrivote.voting.signals import combine, fullest
 
 AUTO = "auto"
-LENGTH_COLUMN = "n_tokens"
 
 
 def with_signal(columns: Columns, name: str) -> Columns:
     """Return the columns with the confidence that the signal's name stands for."""
-    if name in (LENGTH, LENGTH_COLUMN):
-        return replace(columns, confidence=LENGTH_COLUMN, per_length=True, named=True, positive_for="length")
+    if name in (LENGTH, N_TOKENS):
+        return replace(columns, confidence=N_TOKENS, per_length=True, named=True, positive_for="length")
     return replace(columns, confidence=MEASURES.get(name, name), named=True)
 
 
@@ -38,7 +38,7 @@ def measure_of(signal: str) -> str:
     """Return the measure that a signal's name stands for, where trajectories are at hand."""
     if signal == AUTO:
         raise InputError("--signal auto weighs the signals of many questions: name one, such as logprob")
-    own = {column: name for name, column in reversed(MEASURES.items())} | {LENGTH_COLUMN: LENGTH}
+    own = {column: name for name, column in reversed(MEASURES.items())} | {N_TOKENS: LENGTH}
     return measure_named(own.get(signal, signal)).name
 
 
@@ -100,7 +100,7 @@ def mixed_questions(path: str, columns: Columns, same: str | Equality | None = N
 
 def _known(columns: Columns) -> list[str]:
     own = [] if columns.confidence is None else [columns.confidence]
-    return list(dict.fromkeys([*own, *MEASURES.values(), LENGTH_COLUMN]))
+    return list(dict.fromkeys([*own, *MEASURES.values(), N_TOKENS]))
 
 
 def _names_there(path: str, columns: Columns) -> Sequence[str]:
@@ -115,7 +115,7 @@ def column_names(table: AnswerTable) -> Sequence[str]:
     if table.kind == "run":
         from distrivote.store.runs.run import Run
 
-        stored = Run.open(table.path).table([*dict.fromkeys(MEASURES.values()), LENGTH_COLUMN])
+        stored = Run.open(table.path).table([*dict.fromkeys(MEASURES.values()), N_TOKENS])
         return [name for name in stored.column_names if stored[name].null_count < len(stored)]
     if table.kind == "parquet":
         import pyarrow.parquet as pq

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
+from distrivote.store.columns import CONFIDENCE
 from distrivote.store.importers.base import HEAD, Format, ImportOptions
 from distrivote.store.importers.records import first_fields, row
 from distrivote.store.runs.rows import Row
@@ -55,7 +56,7 @@ def read(path: Path, reading: ImportOptions) -> Iterator[Row]:
             for question, answer, confidence, truth, correct in zip(
                 content["question"],
                 content["answer"],
-                content.get("confidence", nothing),
+                content.get(CONFIDENCE, nothing),
                 content.get("truth", nothing),
                 content.get("correct", nothing),
                 strict=True,

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equality import Equality
 from distrivote.store.beliefs import Beliefs, learned_first, learns, models_of, of_model
+from distrivote.store.columns import CONFIDENCE
 from distrivote.store.tables.questions import Questions
 from distrivote.store.tables.truth import UNKNOWN, Judge, is_right
 from distrivote.voting.ballot import Outcome
@@ -118,7 +119,7 @@ def scale_of_rows(batches: Iterable[pa.RecordBatch]) -> Scale:
     seen = Seen()
     for batch in batches:
         answers = np.where(batch.column("answer").is_valid().to_numpy(zero_copy_only=False), 0, -1)
-        seen.add(answers, batch.column("confidence").to_numpy())
+        seen.add(answers, batch.column(CONFIDENCE).to_numpy())
     return seen.scale
 
 

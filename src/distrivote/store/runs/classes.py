@@ -18,10 +18,11 @@ from distrivote.answers.equivalence import grade
 from distrivote.answers.mathverify import shared_verifier
 from distrivote.answers.remarks import Remarks
 from distrivote.problem import DEFAULT_SAME
+from distrivote.store.columns import ANSWER, ANSWER_CLASS, CORRECT, GROUND_TRUTH, QUESTION_ID
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import question_starts
 
-NEEDED = ("question_id", "answer", "answer_class", "correct", "ground_truth")
+NEEDED = (QUESTION_ID, ANSWER, ANSWER_CLASS, CORRECT, GROUND_TRUTH)
 
 
 class Grading(NamedTuple):
@@ -95,18 +96,18 @@ def classified(table: pa.Table, grading: Grading) -> Classified:
 
     A question of which any row has no class is classified anew as a whole, and with `again` every one.
     """
-    todo = pc.is_null(table["answer_class"])
-    unsaid = pc.and_(pc.is_null(table["correct"]), pc.is_valid(table["ground_truth"]))
+    todo = pc.is_null(table[ANSWER_CLASS])
+    unsaid = pc.and_(pc.is_null(table[CORRECT]), pc.is_valid(table[GROUND_TRUTH]))
     rows = pc.or_(todo, unsaid).to_numpy()
     again = grading.again
     if not len(table) or not (again or rows.any()):
         return Classified(table, {})
-    answered = pc.and_(todo, pc.is_valid(table["answer"]))
-    told = bool(pc.any(pc.and_(answered, pc.is_valid(table["correct"]))).as_py())
+    answered = pc.and_(todo, pc.is_valid(table[ANSWER]))
+    told = bool(pc.any(pc.and_(answered, pc.is_valid(table[CORRECT]))).as_py())
     starts = question_starts(table)
-    answers, truths = table["answer"].to_pylist(), table["ground_truth"].to_pylist()
-    classes, correct = table["answer_class"].to_pylist(), table["correct"].to_pylist()
-    names, remarks = table["question_id"], {}
+    answers, truths = table[ANSWER].to_pylist(), table[GROUND_TRUTH].to_pylist()
+    classes, correct = table[ANSWER_CLASS].to_pylist(), table[CORRECT].to_pylist()
+    names, remarks = table[QUESTION_ID], {}
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         if not (again or rows[start:end].any()):
             continue
@@ -119,8 +120,8 @@ def classified(table: pa.Table, grading: Grading) -> Classified:
             if truth is not None and (ours or correct[row] is None):
                 correct[row] = number in found.right
             classes[row] = number
-    table = _replaced(table, "answer_class", pa.array(classes, pa.int32()))
-    return Classified(_replaced(table, "correct", pa.array(correct, pa.bool_())), remarks, told)
+    table = _replaced(table, ANSWER_CLASS, pa.array(classes, pa.int32()))
+    return Classified(_replaced(table, CORRECT, pa.array(correct, pa.bool_())), remarks, told)
 
 
 def _replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:

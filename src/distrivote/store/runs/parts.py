@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
+from distrivote.store.columns import QUESTION_ID, SAMPLE
 from distrivote.store.runs.manifest import sync_folder
 from distrivote.store.runs.schema import DICTIONARIES, ENCODINGS, SCHEMA
 from distrivote.store.tables.parquet_sizes import (
@@ -228,7 +229,7 @@ def read_part(
         ]
         table = pa.table(arrays, schema=pa.schema([field.with_nullable(True) for field in fields]))
         _check_values(table)
-        return table if question_id is None else table.filter(pc.equal(table["question_id"], question_id))
+        return table if question_id is None else table.filter(pc.equal(table[QUESTION_ID], question_id))
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, LookupError, UnicodeDecodeError) as error:
@@ -246,10 +247,10 @@ def _check_values(table: pa.Table) -> None:
             _require(not inside.null_count, f"a {name} has gaps")
             if pa.types.is_integer(inside.type) and len(inside):
                 _require(pc.min(inside).as_py() >= 0, f"a {name} has a number below 0")
-    for name in {"question_id", "sample"}.intersection(table.column_names):
+    for name in {QUESTION_ID, SAMPLE}.intersection(table.column_names):
         _require(not table[name].null_count, f"a row has no {name}")
-    if "sample" in table.column_names and len(table):
-        _require(pc.min(table["sample"]).as_py() >= 0, "a sample has a number below 0")
+    if SAMPLE in table.column_names and len(table):
+        _require(pc.min(table[SAMPLE]).as_py() >= 0, "a sample has a number below 0")
 
 
 def _require(fits: bool, complaint: str) -> None:
@@ -264,9 +265,9 @@ def _groups_with(part: Part, metadata: Any, question_id: str | None) -> list[int
     """
     groups = list(range(metadata.num_row_groups))
     leaves = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
-    if question_id is None or "question_id" not in leaves or not _is_ours(part.path):
+    if question_id is None or QUESTION_ID not in leaves or not _is_ours(part.path):
         return groups
-    column = leaves.index("question_id")
+    column = leaves.index(QUESTION_ID)
     known = ((group, metadata.row_group(group).column(column).statistics) for group in groups)
     return [
         group
@@ -290,7 +291,7 @@ def question_starts(table: pa.Table) -> list[int]:
 
 
 def _coded_questions(table: pa.Table) -> pa.DictionaryArray:
-    codes = table["question_id"].combine_chunks().dictionary_encode()
+    codes = table[QUESTION_ID].combine_chunks().dictionary_encode()
     return codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
 
 
@@ -305,5 +306,5 @@ def first_of_each(table: pa.Table) -> npt.NDArray[np.int64]:
     names = ids.dictionary.to_pylist()
     ranks = np.empty(len(names), np.int64)
     ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    keys = ranks[ids.indices.to_numpy()] << 32 | table["sample"].to_numpy().astype(np.int64)
+    keys = ranks[ids.indices.to_numpy()] << 32 | table[SAMPLE].to_numpy().astype(np.int64)
     return np.unique(keys, return_index=True)[1].astype(np.int64)

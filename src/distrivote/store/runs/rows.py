@@ -28,6 +28,7 @@ from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.reading import reading_of
 from distrivote.splitting import Splitter, splitter
+from distrivote.store.columns import CONFIDENCE
 from distrivote.store.runs.schema import MEASURES, SCHEMA
 from distrivote.store.tables.labels import text_array
 from distrivote.trajectory import Insertion, Interventions, Trajectory
@@ -165,7 +166,7 @@ def row_of(
         answer_class=-1 if answer is None else None,
         correct=False if correct is None and answer is None and problem.answer is not None else correct,
         ground_truth=problem.answer,
-        k=columns["confidence"].k,
+        k=columns[CONFIDENCE].k,
         whole_distribution=None if unmeasured else trajectory.entropies is not None,
         n_tokens=trajectory.n_reply_tokens if untold else trajectory.n_tokens,
         seconds=trajectory.seconds,

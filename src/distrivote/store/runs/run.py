@@ -18,6 +18,7 @@ from distrivote.answers.equality import Equality
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.nouns import count
+from distrivote.store.columns import ANSWER_CLASS, CORRECT, GROUND_TRUTH, N_TOKENS, QUESTION_ID, SAMPLE
 from distrivote.store.natural import natural_key
 from distrivote.store.runs.classes import NEEDED, Grading, classified, recorded
 from distrivote.store.runs.listing import Listing, damage_notes, list_parts
@@ -29,7 +30,7 @@ from distrivote.store.runs.sources import SOURCE, SOURCED, mixed_sources, source
 from distrivote.store.tables.parquet_sizes import allowance
 from distrivote.trajectory import Trajectory
 
-KEYS = ("question_id", "sample")
+KEYS = (QUESTION_ID, SAMPLE)
 
 
 class StoredQuestion(NamedTuple):
@@ -96,7 +97,7 @@ class Run:
     def done(self) -> set[tuple[str, int]]:
         """Return the question and number of every trajectory that is there."""
         table = self.table(KEYS)
-        return set(zip(table["question_id"].to_pylist(), table["sample"].to_pylist(), strict=True))
+        return set(zip(table[QUESTION_ID].to_pylist(), table[SAMPLE].to_pylist(), strict=True))
 
     def table(self, columns: Sequence[str] | None = None, question_id: str | None = None) -> pa.Table:
         """Return columns (all if None) of the run or of one question, by question id and sample.
@@ -109,7 +110,7 @@ class Run:
         for name in names:
             if name not in SCHEMA.names:
                 raise UnknownNameError("column", name, SCHEMA.names)
-        fill = not {"answer_class", "correct"}.isdisjoint(names)
+        fill = not {ANSWER_CLASS, CORRECT}.isdisjoint(names)
         sourced = not {*SOURCED}.isdisjoint(names)
         extra = (*(NEEDED if fill else ()), *((SOURCE,) if sourced else ()))
         table = self._read(list(dict.fromkeys([*KEYS, *names, *extra])), question_id)
@@ -125,11 +126,11 @@ class Run:
 
     def questions(self) -> tuple[StoredQuestion, ...]:
         """Return what there is on each question, by id, question 2 before question 10."""
-        table = self.table(("question_id", "n_tokens", "ground_truth"))
-        groups = table.group_by("question_id", use_threads=False).aggregate(
-            [("question_id", "count"), ("n_tokens", "sum"), ("ground_truth", "max")]
+        table = self.table((QUESTION_ID, N_TOKENS, GROUND_TRUTH))
+        groups = table.group_by(QUESTION_ID, use_threads=False).aggregate(
+            [(QUESTION_ID, "count"), (N_TOKENS, "sum"), (GROUND_TRUTH, "max")]
         )
-        names = ("question_id", "question_id_count", "n_tokens_sum", "ground_truth_max")
+        names = (QUESTION_ID, "question_id_count", "n_tokens_sum", "ground_truth_max")
         found = [StoredQuestion(*(row[name] for name in names)) for row in groups.to_pylist()]
         return tuple(sorted(found, key=lambda question: natural_key(question.id)))
 
@@ -137,7 +138,7 @@ class Run:
         """Return a stored trajectory with everything that is known of it."""
         table = self.table(None, question_id)
         # Arrow compares with no number of more than 64 bits.
-        rows = rows_of(table.filter(pc.equal(table["sample"], sample))) if abs(sample) < 2**31 else []
+        rows = rows_of(table.filter(pc.equal(table[SAMPLE], sample))) if abs(sample) < 2**31 else []
         if not rows:
             has = count(len(table), "trajectory") if len(table) else "nothing"
             damaged = "".join(f"; {note}" for note in self.notes[:1])

@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from distrivote.store.columns import (
+    ANSWER,
+    ANSWER_CLASS,
+    CONFIDENCE,
+    CORRECT,
+    GROUND_TRUTH,
+    N_TOKENS,
+    QUESTION_ID,
+    SAMPLE,
+)
+
 FORMAT_VERSION = 1
 """Raised when an older reader could misread a newer run. A column more is no reason: readers leave it."""
 
 SCHEMA = pa.schema(
     [
-        pa.field("question_id", pa.string(), nullable=False),
-        pa.field("sample", pa.int32(), nullable=False),
+        pa.field(QUESTION_ID, pa.string(), nullable=False),
+        pa.field(SAMPLE, pa.int32(), nullable=False),
         pa.field("seed", pa.int64()),
-        pa.field("answer", pa.string()),
-        pa.field("answer_class", pa.int32()),
-        pa.field("correct", pa.bool_()),
-        pa.field("ground_truth", pa.string()),
-        pa.field("confidence", pa.float64()),
+        pa.field(ANSWER, pa.string()),
+        pa.field(ANSWER_CLASS, pa.int32()),
+        pa.field(CORRECT, pa.bool_()),
+        pa.field(GROUND_TRUTH, pa.string()),
+        pa.field(CONFIDENCE, pa.float64()),
         pa.field("confidence_mean", pa.float64()),
         pa.field("confidence_tail", pa.float64()),
         pa.field("confidence_lowest_group", pa.float64()),
@@ -31,7 +42,7 @@ SCHEMA = pa.schema(
         pa.field("self_certainty", pa.float64()),
         pa.field("k", pa.int32()),
         pa.field("whole_distribution", pa.bool_()),
-        pa.field("n_tokens", pa.int32()),
+        pa.field(N_TOKENS, pa.int32()),
         pa.field("seconds", pa.float32()),
         pa.field("finish_reason", pa.string()),
         pa.field("flaw", pa.string()),
@@ -52,7 +63,7 @@ SCHEMA = pa.schema(
 """`reflections` are the token indices at which injected texts begin; docs/runs.md describes them all."""
 
 MEASURES = {
-    "answer-step": "confidence",
+    "answer-step": CONFIDENCE,
     "mean": "confidence_mean",
     "tail": "confidence_tail",
     "lowest-group": "confidence_lowest_group",
@@ -71,11 +82,11 @@ _SPLIT_BY_BYTE = dict.fromkeys(dict.fromkeys(MEASURES.values()), "BYTE_STREAM_SP
     for name in ("step_confidences", "token_confidences", "token_logprobs", "top_logprobs.list.element")
 }
 _DELTAS = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in ("step_ends", "token_ends")}
-ENCODINGS = _SPLIT_BY_BYTE | _DELTAS | {"sample": "DELTA_BINARY_PACKED"}
+ENCODINGS = _SPLIT_BY_BYTE | _DELTAS | {SAMPLE: "DELTA_BINARY_PACKED"}
 """How the columns are written for which a dictionary does not help."""
 
 DICTIONARIES = (
-    "question_id", "answer", "answer_class", "ground_truth", "k", "n_tokens", "finish_reason", "flaw",
+    QUESTION_ID, ANSWER, ANSWER_CLASS, GROUND_TRUTH, "k", N_TOKENS, "finish_reason", "flaw",
     "server", "question",
     "reflections.list.element", "reflection_lengths.list.element",
 )  # fmt: skip

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from distrivote.errors import InputError
+from distrivote.store.columns import QUESTION_ID
 
 SOURCED = ("entropy", "self_certainty")
 """The columns that may come from either."""
@@ -22,7 +23,7 @@ _SHOWN = 3
 _VOTE_APART = "use --method sc, which needs none, or vote on them apart with --by k"
 
 
-def mixed_sources(stored: pa.Table, pool: Sequence[str] = ("question_id",)) -> list[str]:
+def mixed_sources(stored: pa.Table, pool: Sequence[str] = (QUESTION_ID,)) -> list[str]:
     """Return the questions that hold values of both; the columns `pool` tell pools apart.
 
     >>> entropies, whole = [0.5, 0.6, 0.7], [True, None, None]
@@ -55,7 +56,7 @@ def _measured(stored: pa.Table) -> pa.Table:
     return stored.filter(reduce(pc.or_, valid))
 
 
-def check_sources(stored: pa.Table, name: str, pool: Sequence[str] = ("question_id",)) -> None:
+def check_sources(stored: pa.Table, name: str, pool: Sequence[str] = (QUESTION_ID,)) -> None:
     """Raise InputError if a pool mixes values of both."""
     mixed = mixed_sources(stored, pool)
     if mixed:
@@ -67,7 +68,7 @@ def check_sources(stored: pa.Table, name: str, pool: Sequence[str] = ("question_
 
 
 def check_ks(
-    stored: pa.Table, name: str, pool: Sequence[str] = ("question_id",), advice: str = _VOTE_APART
+    stored: pa.Table, name: str, pool: Sequence[str] = (QUESTION_ID,), advice: str = _VOTE_APART
 ) -> None:
     """Raise InputError if a pool mixes confidences of different k."""
     known = stored.filter(pc.greater(stored["k"], 0)).group_by(list(pool), use_threads=False)

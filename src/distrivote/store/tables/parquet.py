@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
+from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL
 from distrivote.store.tables.faults import (
     FLAGS,
     missing_id,
@@ -32,7 +33,7 @@ from distrivote.store.tables.parquet_sizes import (
     check_footer,
     declared_bytes,
 )
-from distrivote.store.tables.source import MODEL, AnswerTable, check_columns, is_empty
+from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
 from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
 
 BATCH_ROWS = 1 << 18
@@ -104,7 +105,7 @@ def _opened(table: AnswerTable) -> pq.ParquetFile:
         file = pq.ParquetFile(
             table.path,
             metadata=metadata,
-            read_dictionary=sorted(leaves & {*table.columns.needed(), "ground_truth", "correct", MODEL}),
+            read_dictionary=sorted(leaves & {*table.columns.needed(), GROUND_TRUTH, CORRECT, MODEL}),
             pre_buffer=False,
             buffer_size=_READ_BYTES,
         )
@@ -142,15 +143,15 @@ class Check:
         columns = {"question": self._ids(batch, names.question)}
         if names.by is not None:
             columns["by"] = self._ids(batch, names.by)
-        columns["answer"] = self._labels(batch, names.answer)
+        columns[ANSWER] = self._labels(batch, names.answer)
         confidences = np.full(batch.num_rows, np.nan)
         if names.confidence is not None and self.table.lacks is None:
             confidences = self._checked(self._confidences(batch.column(names.confidence)))
-        columns["confidence"] = pa.array(confidences)
+        columns[CONFIDENCE] = pa.array(confidences)
         if self.truth is not None:
             columns["truth"] = self._labels(batch, self.truth)
         if self.correct is not None:
-            columns["correct"] = self._flags(batch, self.correct)
+            columns[CORRECT] = self._flags(batch, self.correct)
         self.first += batch.num_rows
         return pa.RecordBatch.from_pydict(columns)
 

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equivalence import same_answer
 from distrivote.errors import InputError
+from distrivote.store.columns import CONFIDENCE
 
 _BLOCK_ROWS = 1 << 19
 
@@ -151,7 +152,7 @@ def _block(head: list[pa.RecordBatch], body: pa.RecordBatch, body_starts: Ints) 
         offsets=offsets,
         classes=classes,
         labels=labels,
-        confidences=np.concatenate([p.column("confidence").to_numpy() for p in [*head, body]]),
+        confidences=np.concatenate([p.column(CONFIDENCE).to_numpy() for p in [*head, body]]),
         truths=truths,
         correct=correct,
     )

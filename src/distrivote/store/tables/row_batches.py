@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from distrivote.errors import InputError
+from distrivote.store.columns import CONFIDENCE, MODEL
 from distrivote.store.tables.faults import (
     FLAGS,
     missing_id,
@@ -22,7 +23,7 @@ from distrivote.store.tables.faults import (
     quoted,
 )
 from distrivote.store.tables.labels import NotOneValue, label, text_array
-from distrivote.store.tables.source import MODEL, AnswerTable
+from distrivote.store.tables.source import AnswerTable
 from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
 
 
@@ -75,7 +76,7 @@ class RowBatcher:
         if self.table.columns.by is not None:
             columns["by"] = _id_array(self.by)
         columns["answer"] = text_array(self.answers).dictionary_encode()
-        columns["confidence"] = pa.array(self.confidences, pa.float64())
+        columns[CONFIDENCE] = pa.array(self.confidences, pa.float64())
         columns["truth"] = text_array(self.truths).dictionary_encode()
         columns["correct"] = pa.array(self.correct, pa.bool_())
         self._clear()

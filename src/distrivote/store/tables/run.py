@@ -11,13 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from distrivote.store.columns import ANSWER, ANSWER_CLASS, CONFIDENCE, CORRECT, GROUND_TRUTH, QUESTION_ID
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import MEASURES, SCHEMA
 from distrivote.store.runs.sources import SOURCE, SOURCED, check_ks, check_sources
 from distrivote.store.tables.parquet import BATCH_ROWS, Check
 from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
 
-_COLUMNS = ["question_id", "answer", "answer_class", "confidence", "ground_truth", "correct", "k", SOURCE]
+_COLUMNS = [QUESTION_ID, ANSWER, ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, CORRECT, "k", SOURCE]
 _DEPEND_ON_K = {*MEASURES.values()} - {"logprob"}
 
 
@@ -37,7 +38,7 @@ def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         check_ks(stored, table.name, pool)
         if table.columns.confidence in SOURCED:
             check_sources(stored, table.name, pool)
-    if table.columns.answer == "answer":
+    if table.columns.answer == ANSWER:
         stored = _labelled(stored)
     check = Check(table, *table.columns.truths(names))
     for batch in stored.select(sorted(check.wanted)).combine_chunks().to_batches(BATCH_ROWS):
@@ -47,9 +48,9 @@ def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
 
 def _labelled(stored: pa.Table) -> pa.Table:
     """Give every answer the label of its class in its question."""
-    questions = stored["question_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    classes = np.maximum(stored["answer_class"].combine_chunks().fill_null(-1).to_numpy(), -1)
+    questions = stored[QUESTION_ID].combine_chunks().dictionary_encode().indices.to_numpy()
+    classes = np.maximum(stored[ANSWER_CLASS].combine_chunks().fill_null(-1).to_numpy(), -1)
     keys = questions.astype(np.int64) * (int(classes.max(initial=0)) + 2) + classes + 1
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    labels = stored["answer"].combine_chunks().take(pa.array(first[which]))
-    return stored.set_column(stored.schema.get_field_index("answer"), "answer", labels)
+    labels = stored[ANSWER].combine_chunks().take(pa.array(first[which]))
+    return stored.set_column(stored.schema.get_field_index(ANSWER), ANSWER, labels)

@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equality import Equality, equality
 from distrivote.errors import InputError
+from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -44,8 +45,6 @@ SUFFIXES = {
     ".pq": "parquet",
 }
 STDIN = "-"
-CONFIDENCE = "confidence"
-MODEL = "model"
 _MOST_MODELS = 1000
 _MOST_LISTED = 20
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"BZh": "bzip2"}
@@ -55,8 +54,8 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip
 class Columns:
     """What the columns of a file are called."""
 
-    question: str = "question_id"
-    answer: str = "answer"
+    question: str = QUESTION_ID
+    answer: str = ANSWER
     confidence: str | None = CONFIDENCE
     """None: not read at all, as majority voting needs none."""
 
@@ -95,8 +94,8 @@ class Columns:
             return self.truth, None
         names = set(there)
         return (
-            "ground_truth" if "ground_truth" in names else None,
-            "correct" if "correct" in names else None,
+            GROUND_TRUTH if GROUND_TRUTH in names else None,
+            CORRECT if CORRECT in names else None,
         )
 
 
@@ -156,7 +155,7 @@ class AnswerTable:
 
 
 def _per_length(batch: pa.RecordBatch) -> pa.RecordBatch:
-    at = batch.schema.get_field_index("confidence")
+    at = batch.schema.get_field_index(CONFIDENCE)
     surer = pc.divide(1000.0, batch.column(at))
     return batch.set_column(at, batch.schema.field(at), surer)
 

@@ -1,0 +1,16 @@
+"""The names of the columns that tables and runs share, written only here.
+
+A run has more columns, which `runs.schema` lists with their types.
+"""
+
+from __future__ import annotations
+
+QUESTION_ID = "question_id"
+SAMPLE = "sample"
+ANSWER = "answer"
+ANSWER_CLASS = "answer_class"
+CORRECT = "correct"
+GROUND_TRUTH = "ground_truth"
+CONFIDENCE = "confidence"
+MODEL = "model"
+N_TOKENS = "n_tokens"
