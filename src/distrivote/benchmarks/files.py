@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import csv
 import os
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from distrivote.benchmarks.question_table import QuestionRow, QuestionTable
 from distrivote.errors import InputError
-from distrivote.store.tables.faults import check_weight, json_object, not_text
+from distrivote.store.tables.faults import (
+    check_fields,
+    check_names,
+    check_weight,
+    decoded,
+    delimiter_of,
+    json_object,
+    not_csv,
+)
 
 LARGEST_FILE = 256_000_000
 """Bytes. A benchmark of that size is more likely the wrong file."""
@@ -24,7 +31,6 @@ LARGEST_CONTENT = 512 << 20
 """Bytes of a Parquet file when it is unpacked."""
 
 MOST_CELLS = 20_000_000
-LONGEST_HEADER = 1_000_000
 
 
 def read(path: str | os.PathLike[str]) -> QuestionTable:
@@ -58,14 +64,7 @@ def _lines(content: bytes, name: str) -> list[str]:
     check_weight(content, name)
     lines = []
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if b"\0" in line:
-            raise InputError(
-                f"{name}, line {number} holds a NUL byte: write the file again as plain UTF-8 text"
-            )
-        try:
-            lines.append(line.decode() + "\n")
-        except UnicodeDecodeError as error:
-            raise not_text(f"{name}, line {number}", f"byte {error.start + 1}") from error
+        lines.append(decoded(line, f"{name}, line {number}".__str__) + "\n")
     return lines
 
 
@@ -82,35 +81,21 @@ def _csv_rows(lines: list[str], name: str) -> Iterator[QuestionRow]:
     before = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
     if before == len(lines):
         return
-    if len(lines[before]) > LONGEST_HEADER:
-        raise InputError(
-            f"{name}, line {before + 1} is a header of more than {LONGEST_HEADER // 1_000_000} MB: write the"
-            " names of the columns there"
-        )
-    delimiter = max(",\t;", key=lines[before].count)
+    delimiter = delimiter_of(lines[before], f"{name}, line {before + 1}")
     csv.field_size_limit(LARGEST_FILE)
     reader = csv.reader(lines[before:], delimiter=delimiter, strict=True)
     line = before + 1
     try:
         names = [column.strip() for column in next(reader)]
-        for column, n in Counter(names).items():
-            if n > 1:
-                raise InputError(f"{name} has {n} columns called {column[:200]!r}: rename all but one")
+        check_names(names, name)
         line = before + reader.line_num + 1
         for fields in reader:
             if len(fields) > 1 or any(field.strip() for field in fields):
-                if len(fields) != len(names):
-                    raise InputError(
-                        f"{name}, line {line} has {len(fields)} fields where the header has {len(names)}:"
-                        f" quote fields that hold the separator {delimiter!r}"
-                    )
+                check_fields(len(fields), len(names), f"{name}, line {line}", delimiter)
                 yield QuestionRow(f"{name}, line {line}", dict(zip(names, fields, strict=True)))
             line = before + reader.line_num + 1
     except csv.Error as error:
-        raise InputError(
-            f"{name}, line {line} is not valid CSV ({error}): a field with quotes must be quoted, and its"
-            " quotes doubled"
-        ) from error
+        raise not_csv(f"{name}, line {line}", error) from error
 
 
 def _parquet_rows(path: Path, name: str) -> list[QuestionRow]:

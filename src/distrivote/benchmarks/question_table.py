@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.tables.faults import not_text, quoted
+from distrivote.store.tables.faults import listed, not_text, quoted
 
 IDS = ("id", "question_id")
 
@@ -25,12 +25,9 @@ class QuestionRow(NamedTuple):
     def text(self, column: str) -> str | None:
         """Return a value as text without blank edges: 42 and 42.0 are "42"; None if missing or blank."""
         # Loads pyarrow, which the built-in benchmarks can do without.
-        from distrivote.store.tables.labels import NotOneValue, label
+        from distrivote.store.tables.labels import label_at
 
-        try:
-            found = label(self.values.get(column))
-        except NotOneValue as error:
-            raise InputError(f"{self.where}: {column} is {error}: it must be one string or number") from error
+        found = label_at(self.values.get(column), self.where.__str__, column)
         if found is None:
             return None
         if not found.isascii():
@@ -70,9 +67,8 @@ class QuestionTable(NamedTuple):
             if name in there:
                 return name
         wanted = " or ".join(repr(name) for name in names)
-        shown = (name if name.isprintable() else repr(name)[1:-1] for name in there[:20])
         raise InputError(
-            f"{self.source} has no column {wanted} (it has {', '.join(shown)}): rename the one that is meant"
+            f"{self.source} has no column {wanted} (it has {listed(there)}): rename the one that is meant"
         )
 
     def optional(self, names: Iterable[str]) -> str | None:

@@ -23,7 +23,8 @@ from distrivote.store.columns import CONFIDENCE
 from distrivote.store.importers.base import HEAD, Format, ImportOptions
 from distrivote.store.importers.records import first_fields, row
 from distrivote.store.runs.rows import Row
-from distrivote.store.tables.source import SUFFIXES, listed, open_table
+from distrivote.store.tables.faults import listed
+from distrivote.store.tables.source import SUFFIXES, open_table
 from distrivote.trajectory import Trajectory
 
 _TELLING = {"question_id", "answer"}

@@ -22,8 +22,8 @@ from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.importers.base import ImportOptions
 from distrivote.store.runs.rows import Row, row_of
-from distrivote.store.tables.faults import check_weight, json_object, not_text, quoted
-from distrivote.store.tables.labels import NotOneValue, label
+from distrivote.store.tables.faults import check_weight, decoded, json_object, quoted
+from distrivote.store.tables.labels import label_at
 from distrivote.store.tables.source import cant_read
 from distrivote.trajectory import Trajectory
 
@@ -65,12 +65,7 @@ class Record(NamedTuple):
     def label_at(self, *names: str) -> str | None:
         """Return the first of the fields that says something, as a label; None if none does."""
         for name in names:
-            try:
-                found = label(self.fields.get(name))
-            except NotOneValue as error:
-                raise InputError(
-                    f"{self.where}: {name} is {error}: a text or a number is needed there"
-                ) from None
+            found = label_at(self.fields.get(name), self.where.__str__, name)
             if found is not None:
                 return found
         return None
@@ -92,13 +87,9 @@ def records(path: Path, fields: str) -> Iterator[Record]:
 
 def parsed(content: bytes, where: str) -> Any:
     """Return a whole JSON document."""
-    if b"\0" in content:
-        raise InputError(f"{where} holds a NUL byte: write it again as plain UTF-8 text")
     check_weight(content, where)
     try:
-        return json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise not_text(where, f"byte {error.start + 1}") from error
+        return json.loads(decoded(content, where.__str__, first=True))
     except json.JSONDecodeError as error:
         raise InputError(
             f"{where} is not valid JSON ({error.msg} at line {error.lineno}, column {error.colno}):"
@@ -280,14 +271,9 @@ def _lines(path: Path, fields: str) -> Iterator[Record]:
                     raise InputError(
                         f"{where} is longer than {LARGEST >> 20} MB: write fewer samples on one line"
                     )
-                if b"\0" in line:
-                    raise InputError(f"{where} holds a NUL byte: write the file again as plain UTF-8 text")
                 check_weight(line, where)
-                try:
-                    decoded = line.decode("utf-8-sig" if place == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise not_text(where, f"byte {error.start + 1}") from error
-                if decoded.strip():
-                    yield Record(where, place, json_object(decoded, where.__str__, fields))
+                content = decoded(line, where.__str__, place == 1)
+                if content.strip():
+                    yield Record(where, place, json_object(content, where.__str__, fields))
     except OSError as error:
         cant_read(str(path), error)

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from distrivote.errors import InputError
@@ -18,7 +19,11 @@ FLAGS = {"true": True, "1": True, "false": False, "0": False}
 HEAVIEST = 3 << 30
 """Bytes of memory that the JSON values of one line or document may take, by a cautious estimate."""
 
+LONGEST_HEADER = 1_000_000
+"""Characters of a line with the names of columns."""
+
 _LIGHT = 16 << 20
+_MOST_LISTED = 20
 
 
 def missing_id(where: str, column: str) -> InputError:
@@ -27,6 +32,56 @@ def missing_id(where: str, column: str) -> InputError:
 
 def not_text(where: str, what: str) -> InputError:
     return InputError(f"{where}: {what} is not UTF-8 text: write the file again as UTF-8")
+
+
+def decoded(line: bytes, where: Callable[[], str], first: bool = False) -> str:
+    """Return a line as text, a byte order mark taken off the first; InputError with the place otherwise."""
+    if b"\0" in line:
+        raise InputError(f"{where()} holds a NUL byte: write the file again as plain UTF-8 text")
+    try:
+        return line.decode("utf-8-sig" if first else "utf-8")
+    except UnicodeDecodeError as error:
+        raise not_text(where(), f"byte {error.start + 1}") from error
+
+
+def delimiter_of(header: str, where: str) -> str:
+    """Return what separates the fields of a CSV header; InputError if the line is too long to be one."""
+    if len(header) > LONGEST_HEADER:
+        raise InputError(
+            f"{where} is a header of more than {LONGEST_HEADER // 1_000_000} MB: write the names of the"
+            " columns there"
+        )
+    return max(",\t;", key=header.count)
+
+
+def check_fields(n_fields: int, n_names: int, where: str, delimiter: str) -> None:
+    """Raise InputError if a line of CSV has other fields than its header."""
+    if n_fields != n_names:
+        raise InputError(
+            f"{where} has {n_fields} fields where the header has {n_names}: quote fields that hold the"
+            f" separator {delimiter!r}"
+        )
+
+
+def not_csv(where: str, error: Exception) -> InputError:
+    return InputError(
+        f"{where} is not valid CSV ({error}): a field with quotes must be quoted, and its quotes doubled"
+    )
+
+
+def check_names(names: Sequence[str], source: str) -> None:
+    """Raise InputError if two columns have one name."""
+    name, n = max(Counter(names).items(), key=lambda each: each[1], default=("", 0))
+    if n > 1:
+        raise InputError(f"{source} has {n} columns called {name[:200]!r}: rename all but one")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names of columns in a row, the first of many."""
+    shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:_MOST_LISTED]]
+    # A line end in a name would make two lines of a sentence.
+    shown = [name if name.isprintable() else repr(name)[1:-1] for name in shown]
+    return ", ".join(shown) + (f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else "")
 
 
 def not_a_number(where: str, value: object) -> InputError:

@@ -8,11 +8,14 @@ Whether "1/2" equals "0.5" is not known here: that is for `classes`, once questi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from distrivote.errors import InputError
 
 CODES = pa.int32()
 LABELS = pa.dictionary(CODES, pa.string())
@@ -47,6 +50,14 @@ def label(value: object) -> str | None:
         whole = value.is_finite() and value == value.to_integral_value()
         return str(int(value)) if whole else str(value.normalize())
     raise NotOneValue(f"a {_JSON_NAMES.get(type(value), type(value).__name__)}")
+
+
+def label_at(value: object, where: Callable[[], str], column: str) -> str | None:
+    """Return the label of the value of a column; InputError with its place if it is not one value."""
+    try:
+        return label(value)
+    except NotOneValue as error:
+        raise InputError(f"{where()}: {column} is {error}: it must be one string or number") from error
 
 
 _JSON_NAMES: dict[type, str] = {list: "list", dict: "JSON object"}

@@ -22,7 +22,7 @@ from distrivote.store.tables.faults import (
     not_a_number,
     quoted,
 )
-from distrivote.store.tables.labels import NotOneValue, label, text_array
+from distrivote.store.tables.labels import label_at, text_array
 from distrivote.store.tables.source import AnswerTable
 from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
 
@@ -86,12 +86,7 @@ class RowBatcher:
         return f"{self.table.name}, line {line}"
 
     def _label(self, line: int, name: str, value: object, one_kind: bool = False) -> str | None:
-        try:
-            text = label(value)
-        except NotOneValue as error:
-            raise InputError(
-                f"{self._where(line)}: {name} is {error}: it must be one string or number"
-            ) from error
+        text = label_at(value, lambda: self._where(line), name)
         if one_kind and text is not None:
             self._check_kind(line, name, value)
         return text

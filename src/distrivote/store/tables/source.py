@@ -21,7 +21,6 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ import pyarrow.compute as pc
 from distrivote.answers.equality import Equality, equality
 from distrivote.errors import InputError
 from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID
+from distrivote.store.tables.faults import check_names, listed
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -46,7 +46,6 @@ SUFFIXES = {
 }
 STDIN = "-"
 _MOST_MODELS = 1000
-_MOST_LISTED = 20
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"BZh": "bzip2"}
 
 
@@ -225,9 +224,7 @@ def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
             f"{table.name} has no column{s} {_and(map(repr, missing))} (it has {listed(there)}): name the"
             f" right one{s} with {_and(missing.values())}"
         )
-    name, n = max(Counter(there).items(), key=lambda each: each[1], default=("", 0))
-    if n > 1:
-        raise InputError(f"{table.name} has {n} columns called {name[:200]!r}: rename all but one")
+    check_names(there, table.name)
 
 
 def is_empty(table: AnswerTable, what: str = "is empty") -> InputError:
@@ -238,14 +235,6 @@ def is_empty(table: AnswerTable, what: str = "is empty") -> InputError:
 def _and(words: Iterable[str]) -> str:
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names of columns in a row, the first of many."""
-    shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:_MOST_LISTED]]
-    # A line end in a name would make two lines of a sentence.
-    shown = [name if name.isprintable() else repr(name)[1:-1] for name in shown]
-    return ", ".join(shown) + (f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else "")
 
 
 def _check_names(columns: Columns) -> None:

@@ -14,14 +14,13 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from distrivote.errors import InputError
-from distrivote.store.tables.faults import json_object, not_text
+from distrivote.store.tables.faults import check_fields, decoded, delimiter_of, json_object, not_csv
 from distrivote.store.tables.row_batches import RowBatcher
 from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
 
 LONGEST_LINE = 64_000_000
 """Bytes. A trajectory's text with its log-probabilities stays well below."""
 
-LONGEST_HEADER = 1_000_000
 BATCH_ROWS = 1 << 16
 
 
@@ -66,12 +65,7 @@ def read_csv(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         header = next((text for text in lines if text.strip()), None)
         if header is None:
             raise is_empty(table)
-        if len(header) > LONGEST_HEADER:
-            raise InputError(
-                f"{lines.where()} is a header of more than {LONGEST_HEADER // 1_000_000} MB: write the names"
-                " of the columns there"
-            )
-        delimiter = max(",\t;", key=header.count)
+        delimiter = delimiter_of(header, lines.where())
         csv.field_size_limit(LONGEST_LINE)
         line = lines.number
         reader = csv.reader(lines.after(header), delimiter=delimiter, strict=True)
@@ -81,21 +75,14 @@ def read_csv(table: AnswerTable) -> Iterator[pa.RecordBatch]:
             line = lines.number + 1
             for fields in reader:
                 if fields:
-                    if len(fields) != len(names):
-                        raise InputError(
-                            f"{table.name}, line {line} has {len(fields)} fields where the header has"
-                            f" {len(names)}: quote fields that hold the separator {delimiter!r}"
-                        )
+                    check_fields(len(fields), len(names), f"{table.name}, line {line}", delimiter)
                     rows.add(line, dict(zip(names, fields, strict=True)))
                 line = lines.number + 1
                 if len(rows) == BATCH_ROWS:
                     table.done = lines.done()
                     yield rows.batch()
         except csv.Error as error:
-            raise InputError(
-                f"{table.name}, line {line} is not valid CSV ({error}): a field with quotes must"
-                " be quoted, and its quotes doubled"
-            ) from error
+            raise not_csv(f"{table.name}, line {line}", error) from error
     if not rows.n_added:
         raise is_empty(table, "has a header but no rows")
     if len(rows):
@@ -117,12 +104,7 @@ class _Lines:
                     f"{self.where()} is longer than {LONGEST_LINE // 1_000_000} MB: write one trajectory"
                     " per line, and leave out what the vote does not need"
                 )
-            if b"\0" in line:
-                raise InputError(f"{self.where()} holds a NUL byte: write the file again as plain UTF-8 text")
-            try:
-                yield line.decode("utf-8-sig" if self.number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise not_text(self.where(), f"byte {error.start + 1}") from error
+            yield decoded(line, self.where, self.number == 1)
 
     def where(self) -> str:
         return f"{self.table.name}, line {self.number}"
