@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
@@ -20,13 +17,11 @@ from distrivote.store.importers.records import LeftOutWarning
 from distrivote.store.runs.rows import Row, row_of
 from distrivote.store.runs.schema import MEASURES
 from foreign_files import (
-    FIFTY,
     TEXT,
     inspect_archive,
     inspect_log,
     inspect_sample,
     lines,
-    spoiled,
     trajectory,
     written,
     zstandard_archive,
@@ -153,22 +148,3 @@ def test_a_fault_names_its_place(tmp_path: Path, content: bytes, said: str) -> N
 def test_json_lines_are_no_log(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not valid JSON"):
         list(FORMAT.read(written(tmp_path, "a.json", lines({}, {})), ImportOptions()))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("inspect")
-
-
-@FIFTY
-@given(st.data())
-def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
-    path = written(folder, "a.json", json.dumps(data.draw(spoiled(inspect_log(inspect_sample())))).encode())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LeftOutWarning)
-        try:
-            rows = list(FORMAT.read(path, ImportOptions()))
-        except InputError as error:
-            assert "a.json" in str(error)  # noqa: PT017
-        else:
-            assert all(isinstance(row, Row) for row in rows)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.lm_eval import FORMAT
 from distrivote.store.runs.rows import Row
-from foreign_files import FIFTY, TEXT, lines, lm_eval, spoiled, written
+from foreign_files import TEXT, lines, lm_eval, written
 
 NAME = "samples_gsm8k_cot_2026-11-15T23-46-50.130395.jsonl"
 
@@ -71,20 +68,3 @@ def test_a_fault_names_its_line(tmp_path: Path, change: dict[str, object], said:
     with pytest.raises(InputError, match=said) as caught:
         read(tmp_path, NAME, lm_eval(), lm_eval() | change)
     assert f"{NAME}, line 2" in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("lm_eval")
-
-
-@FIFTY
-@given(st.data())
-def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
-    path = written(folder, NAME, json.dumps(data.draw(spoiled(lm_eval()))).encode())
-    try:
-        rows = list(FORMAT.read(path, ImportOptions()))
-    except InputError as error:
-        assert NAME in str(error)  # noqa: PT017
-    else:
-        assert all(isinstance(row, Row) for row in rows)

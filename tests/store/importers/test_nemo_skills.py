@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.nemo_skills import FORMAT
 from distrivote.store.runs.rows import Row
-from foreign_files import FIFTY, TEXT, lines, nemo, spoiled, written
+from foreign_files import TEXT, lines, nemo, written
 
 
 def read(folder: Path, name: str, *records: object) -> list[Row]:
@@ -79,20 +76,3 @@ def test_a_fault_names_its_line(tmp_path: Path, change: dict[str, object], said:
 def test_a_line_without_generation_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 1 has no generation"):
         read(tmp_path, "output-rs0.jsonl", {"problem": "?"})
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("nemo")
-
-
-@FIFTY
-@given(st.data())
-def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
-    path = written(folder, "output-rs0.jsonl", json.dumps(data.draw(spoiled(nemo()))).encode())
-    try:
-        rows = list(FORMAT.read(path, ImportOptions()))
-    except InputError as error:
-        assert "output-rs0.jsonl" in str(error)  # noqa: PT017
-    else:
-        assert all(isinstance(row, Row) for row in rows)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.search_and_learn import FORMAT
 from distrivote.store.runs.rows import Row
-from foreign_files import FIFTY, TEXT, lines, search_and_learn, spoiled, written
+from foreign_files import TEXT, lines, search_and_learn, written
 
 
 def read(folder: Path, *records: object) -> list[Row]:
@@ -58,20 +55,3 @@ def test_a_fault_names_its_line(tmp_path: Path, change: dict[str, object], said:
     with pytest.raises(InputError, match=said) as caught:
         read(tmp_path, search_and_learn(), search_and_learn() | change)
     assert "a.jsonl, line 2" in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("sal")
-
-
-@FIFTY
-@given(st.data())
-def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
-    path = written(folder, "a.jsonl", json.dumps(data.draw(spoiled(search_and_learn()))).encode())
-    try:
-        rows = list(FORMAT.read(path, ImportOptions()))
-    except InputError as error:
-        assert "a.jsonl" in str(error)  # noqa: PT017
-    else:
-        assert all(isinstance(row, Row) for row in rows)

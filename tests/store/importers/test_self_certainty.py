@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.self_certainty import FORMAT
 from distrivote.store.runs.rows import Row
-from foreign_files import FIFTY, TEXT, lines, self_certainty, spoiled, written
+from foreign_files import TEXT, lines, self_certainty, written
 
 
 def read(folder: Path, *records: object) -> list[Row]:
@@ -61,20 +59,3 @@ def test_a_fault_names_its_place(tmp_path: Path, change: dict[str, object], said
     with pytest.raises(InputError, match=said) as caught:
         read(tmp_path, self_certainty(), self_certainty() | change)
     assert "a.json, item 2" in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certain")
-
-
-@FIFTY
-@given(st.data())
-def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
-    path = written(folder, "a.json", json.dumps([data.draw(spoiled(self_certainty()))]).encode())
-    try:
-        rows = list(FORMAT.read(path, ImportOptions()))
-    except InputError as error:
-        assert "a.json" in str(error)  # noqa: PT017
-    else:
-        assert all(isinstance(row, Row) for row in rows)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
@@ -18,7 +15,7 @@ from distrivote.store.importers.records import LeftOutWarning
 from distrivote.store.importers.vllm_dumps import FORMAT
 from distrivote.store.runs.rows import Row, row_of
 from distrivote.store.runs.schema import MEASURES
-from foreign_files import FIFTY, lines, spoiled, trajectory, vllm, written
+from foreign_files import lines, trajectory, vllm, written
 
 
 def read(folder: Path, name: str, content: bytes) -> list[Row]:
@@ -82,22 +79,3 @@ def test_a_request_without_outputs_is_left_out_and_counted(tmp_path: Path) -> No
     path = written(tmp_path, "d.jsonl", lines(vllm(), vllm() | {"outputs": []}))
     with pytest.warns(LeftOutWarning, match="1 of 2 requests had no outputs and is left out"):
         assert len(list(FORMAT.read(path, ImportOptions()))) == 1
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("vllm")
-
-
-@FIFTY
-@given(st.data())
-def test_any_value_anywhere_gives_rows_or_a_sentence(folder: Path, data) -> None:
-    path = written(folder, "a.jsonl", json.dumps(data.draw(spoiled(vllm("2 + 2?", "5")))).encode())
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LeftOutWarning)
-            rows = list(FORMAT.read(path, ImportOptions()))
-    except InputError as error:
-        assert "a.jsonl" in str(error)  # noqa: PT017
-    else:
-        assert all(isinstance(row, Row) for row in rows)
