@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from distrivote.evaluation.drawn import DrawMeasure, Voting
 from distrivote.evaluation.estimates import Estimate, Sample, estimate
 from distrivote.evaluation.paper.published import Published
 from distrivote.evaluation.pools import PoolSet
-from distrivote.evaluation.results import Chart, Table
+from distrivote.evaluation.results import Chart, Column, Table
 from distrivote.evaluation.scoring import Ask, Scores
 from distrivote.evaluation.studies import Study
 from distrivote.voting.methods import parse_method
@@ -150,6 +150,21 @@ def cells(name: str, value: Estimate | None) -> dict[str, float | None]:
     if value is None:
         return {name: None, f"{name}_sd": None, f"{name}_low": None, f"{name}_high": None}
     return {name: value.mean, f"{name}_sd": value.sd, f"{name}_low": value.low, f"{name}_high": value.high}
+
+
+def cell_column(
+    name: str,
+    label: str,
+    kind: Literal["percent", "number"] = "percent",
+    decimals: int = 2,
+    *,
+    best: Literal["highest", "lowest"] | None = "highest",
+    paper: str | None = None,
+) -> Column:
+    """Return the column that shows the fields of `cells`, and where it says a best one, what is near it."""
+    near = f"{name}_near" if best else None
+    ends = (f"{name}_low", f"{name}_high")
+    return Column(name, label, kind, decimals, f"{name}_sd", *ends, best, near, paper)
 
 
 def slug(text: str) -> str:

@@ -13,6 +13,7 @@ from distrivote.evaluation.experiments.base import (
     Findings,
     Line,
     Setting,
+    cell_column,
     cells,
     samples_of,
     slug,
@@ -72,19 +73,7 @@ def _make_measures(setting: Setting, scores: Scores) -> Findings:
             ("wacc", "WAcc", True),
             *((method, method, True) for method in _METHODS),
         ):
-            columns.append(
-                Column(
-                    field,
-                    label,
-                    "percent" if percent else "number",
-                    2 if percent else 4,
-                    spread=f"{field}_sd",
-                    low=f"{field}_low",
-                    high=f"{field}_high",
-                    best="highest",
-                    near=f"{field}_near",
-                )
-            )
+            columns.append(cell_column(field, label) if percent else cell_column(field, label, "number", 4))
         title = (
             f"{study.model}: every measure of confidence, {column_words(last_column(study))}"
             f" ({budget_words(setting)})"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from distrivote.evaluation.drawn import Voting
-from distrivote.evaluation.experiments.base import Setting, slug
+from distrivote.evaluation.experiments.base import Setting, cell_column, slug
 from distrivote.evaluation.experiments.tables import budget_words
 from distrivote.evaluation.experiments.whole import LENGTHS, Whole, share_right
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
@@ -62,20 +62,9 @@ def _columns(each: Compared, rows: list[dict[str, Cell]], names: Sequence[str]) 
         label, share = _label(name), name in SHARES
         kind: Literal["percent", "number"] = "percent" if share else "number"
         beside = any(f"{name}_paper" in row for row in rows)
-        columns.append(
-            Column(
-                name,
-                label,
-                kind,
-                2,
-                spread=f"{name}_sd",
-                low=f"{name}_low",
-                high=f"{name}_high",
-                best="highest" if share else None,
-                near=f"{name}_near" if share else None,
-                paper=f"{name}_paper" if beside else None,
-            )
-        )
+        best: Literal["highest"] | None = "highest" if share else None
+        paper = f"{name}_paper" if beside else None
+        columns.append(cell_column(name, label, kind, best=best, paper=paper))
         for row in rows if beside else ():
             row.setdefault(f"{name}_paper", None)
     return tuple(columns)

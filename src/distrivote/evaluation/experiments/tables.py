@@ -16,6 +16,7 @@ from distrivote.evaluation.experiments.base import (
     AVERAGE,
     Line,
     Setting,
+    cell_column,
     cells,
     columns_of,
     estimates_of,
@@ -164,20 +165,8 @@ def line_table(
             field[f"{column}_near"] = close
             where = (settings or {}).get(row.line.label, paper)
             beside.append(published_value(setting, study, where, row.line.paper, column))
-        columns.append(
-            Column(
-                column,
-                study.label(column),
-                kind,
-                decimals,
-                spread=f"{column}_sd",
-                low=f"{column}_low",
-                high=f"{column}_high",
-                best=best,
-                near=f"{column}_near" if best else None,
-                paper=paper_field(column, fields, beside),
-            )
-        )
+        told = paper_field(column, fields, beside)
+        columns.append(cell_column(column, study.label(column), kind, decimals, best=best, paper=told))
     title += common_words(setting, study)
     return Table(slug(name or study.model), title, tuple(columns), tuple(fields))
 
