@@ -14,7 +14,7 @@ from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.steering import BudgetForcing, Controller, SelfStepConf
-from distrivote.store.runs.compact import compact
+from distrivote.store.runs.compaction import compact
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Row
 from distrivote.store.runs.writer import RunWriter
