@@ -50,6 +50,7 @@ EDGE_FILES = {
     "evaluation/loading.py",
     "generation/cluster.py",
     "generation/run.py",
+    "generation/settings.py",
 }
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",

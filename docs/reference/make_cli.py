@@ -14,7 +14,7 @@ from typer.main import get_command
 from distrivote.cli.main import app
 
 PAGE = Path(__file__).with_name("cli.md")
-WIDTH = 84
+WIDTH = 80
 _INTRODUCTION = """\
 # Command line
 

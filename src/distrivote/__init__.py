@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from distrivote.flow import Solution, sample, solution_of, solve
     from distrivote.flow_async import asample, asolve
+    from distrivote.generation.run import RunInterrupted, RunResult, generate_run
     from distrivote.problem import Problem
     from distrivote.reading import ballot_of, from_openai, from_vllm
     from distrivote.steering import BudgetForcing, DeepConfOnline, SelfStepConf
@@ -43,6 +44,8 @@ __all__ = [
     "Outcome",
     "Pipeline",
     "Problem",
+    "RunInterrupted",
+    "RunResult",
     "SamplingParams",
     "SelfStepConf",
     "Solution",
@@ -58,6 +61,7 @@ __all__ = [
     "equality",
     "from_openai",
     "from_vllm",
+    "generate_run",
     "open",
     "parse_method",
     "sample",
@@ -76,6 +80,7 @@ __getattr__ = face(
         "errors": "DistrivoteError EngineError InputError MissingPackageError UnknownNameError",
         "flow": "Solution sample solution_of solve",
         "flow_async": "asample asolve",
+        "generation.run": "RunInterrupted RunResult generate_run",
         "problem": "Problem",
         "reading": "ballot_of from_openai from_vllm",
         "steering": "BudgetForcing DeepConfOnline SelfStepConf",

@@ -219,7 +219,7 @@ def test_what_can_not_be_written_is_said_before_the_work(
     def worked(*_: object) -> None:
         raise AssertionError("the work began")
 
-    monkeypatch.setattr(module, "_evaluated", worked)
+    monkeypatch.setattr(module.EvaluationOptions, "report", worked)
     assert evaluate(ANSWERS, "-o", "r.xlsx").code == 2
 
 

@@ -1,4 +1,4 @@
-"""What is said on standard error: whole for scripts, wrapped at words for people, progress in one line."""
+"""What is said on standard error: whole for scripts, wrapped at words for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from distrivote.cli import messages
 from distrivote.cli.main import main
-from distrivote.cli.messages import note, say, show_in_place
+from distrivote.cli.messages import note, say
 
 SENTENCE = "the budget is 64, not 128: a question of smollm2-basic has no more trajectories, so --budget 64"
 CLI = Path(messages.__file__).parent
@@ -63,18 +63,6 @@ def test_errors_are_wrapped_too(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert lines[0].startswith("distrivote: error: can't read")
     assert len(lines) > 1
     assert all(line.startswith("  ") for line in lines[1:])
-
-
-@pytest.mark.parametrize(
-    ("columns", "shown"),
-    [(100, "one · two three · four"), (22, "one · two three"), (15, "one"), (3, "o…")],
-)
-def test_a_line_in_place_loses_parts_from_the_right(
-    columns: int, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_terminal(monkeypatch, columns)
-    show_in_place("one", "two three", "four")
-    assert capsys.readouterr().err == f"\r{shown}\x1b[K"
 
 
 @pytest.mark.parametrize("path", sorted(CLI.glob("*.py")), ids=lambda path: path.name)

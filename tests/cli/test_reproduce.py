@@ -91,7 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeEngine:
-    monkeypatch.setattr("distrivote.engines.choice.open_engine", lambda *_, **__: engine)
+    monkeypatch.setattr("distrivote.generation.deferred.open_engine", lambda *_, **__: engine)
     return engine
 
 

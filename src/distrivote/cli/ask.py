@@ -9,46 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    WITHHELD,
-    Alpha,
-    ApiKey,
-    AsPublished,
-    BaseUrl,
-    CalibrationFile,
-    Delta,
-    EngineName,
-    Guard,
-    Json,
-    MaxTokens,
-    Measured,
-    Method,
-    MinP,
-    MinProbability,
-    Model,
-    Option,
-    Parallel,
-    Reflection,
-    Same,
-    Seed,
-    Slots,
-    Split,
-    Ssc,
-    StopWhen,
-    System,
-    Temperature,
-    Template,
-    Thinking,
-    Threads,
-    TopK,
-    TopP,
-    calibration_of,
-    controller_of,
-    engine_of,
-    template_of,
-)
-from distrivote.defaults import METHOD
+from distrivote.cli.options import OUTPUT, WITHHELD, BeliefOptions, Json, MethodOptions, QuestionOptions, Same
+from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, SamplingOptions, StopWhen
 from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -62,98 +26,65 @@ if TYPE_CHECKING:
     from distrivote.voting.stopping import StopRule
 
 
+@grouped
 def ask(
     question: Annotated[
         str, typer.Argument(metavar="QUESTION", help="What to ask, or - to read it from standard input.")
     ],
-    model: Model = None,
-    engine: EngineName = None,
-    base_url: BaseUrl = None,
-    api_key: ApiKey = None,
-    budget: Annotated[int, typer.Option(metavar="N", help="How many trajectories to sample.")] = 32,
-    method: Method = METHOD,
-    signal: Measured = None,
-    min_probability: MinProbability = 0.0,
-    calibration: CalibrationFile = None,
-    stop_when: StopWhen = None,
-    deepconf: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULE",
-            help="End trajectories that are less sure than those of a warm-up: low or high, low:512 for"
-            " windows of 512 tokens. It takes the place of SelfStepConf (see docs/stopping.md).",
-            show_default=False,
-        ),
-    ] = None,
-    ssc: Ssc = True,
-    alpha: Alpha = 0.8,
-    delta: Delta = 0.8,
-    reflection: Reflection = "wait",
-    split: Split = None,
-    guard: Guard = False,
-    as_published: AsPublished = False,
-    temperature: Temperature = 0.6,
-    top_p: TopP = 0.95,
-    top_k: TopK = 0,
-    min_p: MinP = 0.0,
-    max_tokens: MaxTokens = None,
-    thinking: Thinking = None,
-    seed: Seed = 0,
-    template: Template = None,
+    *,
+    model: ModelOptions,
+    vote: MethodOptions,
     same: Same = None,
-    system: System = None,
-    slots: Slots = None,
-    threads: Threads = None,
-    parallel: Parallel = None,
-    option: Option = None,
+    belief: BeliefOptions,
+    put: QuestionOptions,
+    budget: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="How many trajectories to sample.", rich_help_panel=SamplingOptions.panel
+        ),
+    ] = 32,
+    stop_when: StopWhen = None,
+    sampling: SamplingOptions,
+    steering: OnlineOptions,
     show: Annotated[
-        bool, typer.Option("--show", help="Also print the best trajectory, step by step.")
+        bool,
+        typer.Option("--show", help="Also print the best trajectory, step by step.", rich_help_panel=OUTPUT),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Ask a language model the same question N times and vote.
 
     Without --base-url or --engine a model runs in this process. The built-in one is small and often
-    wrong: it is there to show how it works. Ctrl-C stops the
-    sampling and votes on what is finished. In a pipe the answer alone is printed.
+    wrong: it is there to show how it works. Ctrl-C stops the sampling and votes on what is finished. In
+    a pipe the answer alone is printed.
 
     The default, --method auto, is DistriVoting unless votes and confidences together speak for another
     answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit
     code 3.
     """
     from distrivote.answers.equality import equality
-    from distrivote.engines.base import SamplingParams
     from distrivote.flow import check_budget
-    from distrivote.steering.deepconf import online_rule
-    from distrivote.store.signal_columns import measure_of
     from distrivote.voting.abstaining import withheld
-    from distrivote.voting.methods import parse_method
     from distrivote.voting.stopping import stop_rule
 
     check_budget(budget)
-    pipeline = parse_method(method)
-    measure = None if signal is None else measure_of(signal)
-    believed = calibration_of(calibration, min_probability)
-    online = online_rule(deepconf)
-    controller = controller_of(ssc and online is None, alpha, delta, reflection, split, guard, as_published)
-    choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
-    params = SamplingParams(
-        *(temperature, top_p, top_k, min_p, choice.default_max_tokens if max_tokens is None else max_tokens),
-        seed=seed,
-        thinking=thinking,
-    )
-    problem = _problem(question, template_of(template) if template else choice.default_template, system)
-    rule = stop_rule(stop_when, pipeline.name)
+    method, measure = vote.pipeline().name, vote.measure()
+    calibration = belief.read()
+    online, controller = steering.online(), steering.controller()
+    choice = model.choice()
+    params = sampling.params(choice)
+    problem = _problem(question, put.template_or(choice.default_template), put.system)
+    rule = stop_rule(stop_when, method)
     compared = equality(problem.same if same is None else same)
     asked = _solve(
-        *(problem, choice, budget, pipeline.name, measure, online or controller, params, rule, compared),
-        calibration=believed,
+        *(problem, choice, budget, method, measure, online or controller, params, rule, compared),
+        calibration=calibration,
         quiet=as_json,
     )
     solution = asked.solution
-    reason = withheld(solution.tally, min_probability)
+    reason = withheld(solution.tally, belief.min_probability)
     if as_json:
-        _print_json(asked, controller, min_probability)
+        _print_json(asked, controller, belief.min_probability)
     elif not sys.stdout.isatty():
         print("" if solution.answer is None or reason is not None else solution.answer)
     else:

@@ -6,18 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    AnswerColumn,
-    By,
-    ConfidenceColumn,
-    ConfidenceScale,
-    Json,
-    QuestionColumn,
-    Same,
-    TruthColumn,
-    columns_of,
-)
+from distrivote.cli.options import OUTPUT, By, ColumnOptions, Json, Same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +16,7 @@ if TYPE_CHECKING:
     from distrivote.evaluation.calibrating import Fitted, Quality
 
 
+@grouped
 def calibrate(
     run: Annotated[
         list[str],
@@ -42,13 +34,10 @@ def calibrate(
             metavar="FILE",
             help="Where to write the calibration: a .json file for --calibration.",
             show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ],
-    question_column: QuestionColumn = "question_id",
-    answer_column: AnswerColumn = "answer",
-    confidence_column: ConfidenceColumn = None,
-    confidence_scale: ConfidenceScale = None,
-    truth_column: TruthColumn = None,
+    columns: ColumnOptions,
     by: By = None,
     same: Same = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same calibration.")] = 0,
@@ -67,11 +56,8 @@ def calibrate(
     from distrivote.store.calibrations import check_calibration_place, write_calibration
 
     check_calibration_place(output, run)
-    columns = columns_of(
-        *(question_column, answer_column, confidence_column, truth_column, by, confidence_scale),
-        positive_for=EVALUATION,
-    )
-    loaded = load_pool_sets(run, columns=columns, reads=(), same=same)
+    read = columns.columns(by, positive_for=EVALUATION)
+    loaded = load_pool_sets(run, columns=read, reads=(), same=same)
     note(*loaded.notes)
     fitted = fit_to(loaded.pool_sets, ", ".join(each.name for each in loaded.pool_sets)[:1000], seed)
     write_calibration(fitted.calibration, output)

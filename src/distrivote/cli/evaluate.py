@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    AnswerColumn,
-    By,
-    ConfidenceColumn,
-    ConfidenceScale,
-    Json,
-    QuestionColumn,
-    Same,
-    Signal,
-    TruthColumn,
-    columns_of,
-)
-from distrivote.cli.progress_bar import ProgressBar
+from distrivote.cli.options import OUTPUT, By, ColumnOptions, FileSignal, Json, Same
+from distrivote.cli.progress import ProgressDisplay
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +24,87 @@ if TYPE_CHECKING:
 _ALL = "all"
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluationOptions(OptionGroup):
+    """What is looked at, on how many draws of how many trajectories."""
+
+    panel: ClassVar[str] = "Evaluation"
+
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--experiment",
+            "-e",
+            metavar="NAME",
+            help="What to look at, main by default; repeat for several, or all. --list has the names.",
+            show_default=False,
+        ),
+    ] = None
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Trajectories per vote; by default 128, or as many as every question has.",
+            show_default=False,
+        ),
+    ] = None
+    repeats: Annotated[int, typer.Option(metavar="N", help="Draws per question.")] = 64
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same numbers.")] = 0
+    signal: FileSignal = None
+    same: Same = None
+    against_paper: Annotated[
+        bool, typer.Option("--against-paper", help="Put the paper's numbers beside.")
+    ] = False
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Processes; by default as many as there are processors. The numbers are the same.",
+            show_default=False,
+        ),
+    ] = None
+    times: Annotated[
+        bool, typer.Option("--times", help="Also say how long it took, which is never the same twice.")
+    ] = False
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the experiments."""
+        from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
+
+        asked = self.experiment or ["main"]
+        names = list(EXPERIMENTS) if _ALL in asked else asked
+        experiments_named(names)
+        return names
+
+    def report(self, runs: Sequence[str], columns: Columns, display: ProgressDisplay) -> Report:
+        """Return what comes out on stored runs."""
+        import os
+        import time
+        from dataclasses import replace
+
+        from distrivote.evaluation.driver import evaluate as evaluate_pools
+        from distrivote.evaluation.experiments.registry import experiments_named, reads_of
+        from distrivote.evaluation.loading import load_pool_sets
+
+        display.tell(0.0, "reading")
+        names = self.names()
+        reads = reads_of(experiments_named(names))
+        loaded = load_pool_sets(runs, columns=columns, signal=self.signal, reads=reads, same=self.same)
+        report = evaluate_pools(
+            loaded.pool_sets,
+            names,
+            budget=self.budget,
+            n_repeats=self.repeats,
+            seed=self.seed,
+            against_paper=self.against_paper,
+            n_workers=self.workers or os.cpu_count() or 1,
+            watch=lambda share, what: display.tell(share, what, f"{share:.0%}"),
+            clock=time.perf_counter if self.times else None,
+        )
+        return replace(report, notes=(*loaded.notes, *report.notes))
+
+
+@grouped
 def evaluate(
     run: Annotated[
         list[str] | None,
@@ -42,30 +114,10 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    experiment: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--experiment",
-            "-e",
-            metavar="NAME",
-            help="What to look at, main if not said; repeat for several, or all. --list has the names.",
-            show_default=False,
-        ),
-    ] = None,
-    list_them: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Trajectories per vote; 128 if not said, or as many as every question has.",
-            show_default=False,
-        ),
-    ] = None,
-    repeats: Annotated[int, typer.Option(metavar="N", help="Draws per question.")] = 64,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same numbers.")] = 0,
-    against_paper: Annotated[
-        bool, typer.Option("--against-paper", help="Put the paper's numbers beside.")
-    ] = False,
+    *,
+    asked: EvaluationOptions,
+    columns: ColumnOptions,
+    by: By = None,
     output: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,31 +126,19 @@ def evaluate(
             metavar="FILE",
             help="Also write the report: .html, .parquet, .csv, .json, .md or .tex; repeat for several.",
             show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     figures: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Also draw the charts into a folder, as SVG and PNG.")
-    ] = None,
-    question_column: QuestionColumn = "question_id",
-    answer_column: AnswerColumn = "answer",
-    confidence_column: ConfidenceColumn = None,
-    confidence_scale: ConfidenceScale = None,
-    truth_column: TruthColumn = None,
-    by: By = None,
-    signal: Signal = None,
-    same: Same = None,
-    workers: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            metavar="N",
-            help="Processes; as many as there are processors if not said. The numbers are the same.",
-            show_default=False,
+            metavar="DIR", help="Also draw the charts into a folder, as SVG and PNG.", rich_help_panel=OUTPUT
         ),
     ] = None,
-    times: Annotated[
-        bool, typer.Option("--times", help="Also say how long it took, which is never the same twice.")
-    ] = False,
     as_json: Json = False,
+    list_them: Annotated[
+        bool, typer.Option("--list", help="List the experiments.", rich_help_panel=OUTPUT)
+    ] = False,
 ) -> None:
     """Evaluate stored runs whose right answers are known, as the paper does.
 
@@ -114,25 +154,14 @@ def evaluate(
         return
     if not run:
         raise InputError("name at least one run: distrivote evaluate RUN; --list has the experiments")
-    from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
     from distrivote.evaluation.scoring import EVALUATION
 
-    run = _with_folders_opened(run)
-    names = list(EXPERIMENTS) if experiment and _ALL in experiment else experiment or ["main"]
-    experiments_named(names)
-    _check_outputs(output or (), figures, run)
-    columns = columns_of(
-        *(question_column, answer_column, confidence_column, truth_column, by, confidence_scale),
-        positive_for=EVALUATION,
-    )
-    bar = ProgressBar()
-    try:
-        report = _evaluated(
-            run, columns, signal, same, names, budget, repeats, seed, against_paper, workers, times, bar
-        )
-        written = _written(report, output or (), figures, bar)
-    finally:
-        bar.clear()
+    runs = _with_folders_opened(run)
+    asked.names()
+    _check_outputs(output or (), figures, runs)
+    with ProgressDisplay() as display:
+        report = asked.report(runs, columns.columns(by, positive_for=EVALUATION), display)
+        written = _written(report, output or (), figures, display)
     if as_json:
         from distrivote.report.files.files import report_json
 
@@ -159,17 +188,12 @@ def evaluate_runs(
     """Evaluate stored runs as the command does and write the report, with notes of one's own first."""
     from dataclasses import replace
 
-    from distrivote.evaluation.driver import N_REPEATS
     from distrivote.store.tables.source import Columns
 
-    bar = ProgressBar()
-    try:
-        report = _evaluated(
-            runs, Columns(), None, None, experiments, None, N_REPEATS, 0, against_paper, None, False, bar
-        )
-        written = _written(replace(report, notes=(*notes, *report.notes)), [path], None, bar)
-    finally:
-        bar.clear()
+    asked = EvaluationOptions(experiment=list(experiments), against_paper=against_paper)
+    with ProgressDisplay() as display:
+        report = asked.report(runs, Columns(), display)
+        written = _written(replace(report, notes=(*notes, *report.notes)), [path], None, display)
     for line in written:
         say(line)
     return report
@@ -199,58 +223,21 @@ def _check_outputs(outputs: Sequence[str], figures: str | None, runs: Sequence[s
         import distrivote.report.charts.figures  # noqa: F401  # names the missing package
 
 
-def _evaluated(
-    runs: Sequence[str],
-    columns: Columns,
-    signal: str | None,
-    same: str | None,
-    names: Sequence[str],
-    budget: int | None,
-    repeats: int,
-    seed: int,
-    against_paper: bool,
-    workers: int | None,
-    times: bool,
-    bar: ProgressBar,
-) -> Report:
-    import os
-    import time
-    from dataclasses import replace
-
-    from distrivote.evaluation.driver import evaluate as evaluate_pools
-    from distrivote.evaluation.experiments.registry import experiments_named, reads_of
-    from distrivote.evaluation.loading import load_pool_sets
-
-    bar.tell(0.0, "reading")
-    reads = reads_of(experiments_named(names))
-    loaded = load_pool_sets(runs, columns=columns, signal=signal, reads=reads, same=same)
-    report = evaluate_pools(
-        loaded.pool_sets,
-        names,
-        budget=budget,
-        n_repeats=repeats,
-        seed=seed,
-        against_paper=against_paper,
-        n_workers=workers or os.cpu_count() or 1,
-        watch=bar.tell,
-        clock=time.perf_counter if times else None,
-    )
-    return replace(report, notes=(*loaded.notes, *report.notes))
-
-
-def _written(report: Report, outputs: Sequence[str], figures: str | None, bar: ProgressBar) -> list[str]:
+def _written(
+    report: Report, outputs: Sequence[str], figures: str | None, display: ProgressDisplay
+) -> list[str]:
     from distrivote.nouns import count
     from distrivote.report.files.files import write_report
 
     said = []
     for index, path in enumerate(outputs):
-        bar.tell(index / len(outputs), f"writing {path}")
+        display.tell(index / len(outputs), f"writing {path}")
         write_report(report, path)
         said.append(f"{path}: {count(len(report.results), 'experiment')}")
     if figures is not None:
         from distrivote.report.charts.figures import write_figures
 
-        files = write_figures(report, figures, lambda done, n: bar.tell(done / n, "drawing"))
+        files = write_figures(report, figures, lambda done, n: display.tell(done / n, "drawing"))
         said.append(f"{figures}: {count(len(files), 'file')}")
     return said
 

@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from distrivote.cli.grid_steps import report_file, sampling_of
+from distrivote.cli.grid_steps import report_file, settings_of
 from distrivote.cli.messages import note, say
-from distrivote.cli.run_sampling import Opened, sample_run, tell_how_to_go_on, tell_what_was_done
+from distrivote.cli.run_sampling import sampled, tell_how_to_go_on
 from distrivote.cli.signals import terminated_like_interrupted
 from distrivote.errors import InputError
 
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from distrivote.benchmarks import Benchmark
     from distrivote.cli.grid_steps import Grid, Step
     from distrivote.generation.cluster import Cluster
+    from distrivote.generation.deferred import DeferredEngine
 
 
 def carry_out(
     grid: Grid,
     plan: Sequence[Sequence[Step]],
     loaded: dict[str, Benchmark],
-    opened: Opened,
+    engine: DeferredEngine,
     cluster: Cluster | None,
     notes: Sequence[str],
     as_json: bool,
@@ -34,7 +35,7 @@ def carry_out(
 
     is_whole = grid.shard.n == 1
     for steps in plan:
-        _check_settings(grid, steps, loaded, opened)
+        _check_settings(grid, steps, loaded, engine)
         if is_whole:
             os.makedirs(grid.folder, exist_ok=True)
             check_report(report_file(steps), [step.run for step in steps])
@@ -42,9 +43,9 @@ def carry_out(
     runs: list[dict[str, Any]] = []
     reports: list[str] = []
     try:
-        with terminated_like_interrupted(), opened:
+        with terminated_like_interrupted(), engine:
             for steps in plan:
-                runs += _sampled(grid, steps, loaded, opened, cluster, as_json)
+                runs += _sampled(grid, steps, loaded, engine, cluster, as_json)
                 if is_whole:
                     reports.append(_evaluated(grid, steps, notes, as_json))
     except KeyboardInterrupt:
@@ -58,7 +59,9 @@ def carry_out(
         say(f"shard {grid.shard} is sampled: once all are, the same command without --shard makes the report")
 
 
-def _check_settings(grid: Grid, steps: Sequence[Step], loaded: dict[str, Benchmark], opened: Opened) -> None:
+def _check_settings(
+    grid: Grid, steps: Sequence[Step], loaded: dict[str, Benchmark], engine: DeferredEngine
+) -> None:
     """Raise InputError before anything is sampled if a run in the folder was made with other settings."""
     from pathlib import Path
 
@@ -68,7 +71,7 @@ def _check_settings(grid: Grid, steps: Sequence[Step], loaded: dict[str, Benchma
     for step in steps:
         if not is_run(step.run):
             continue
-        asked = sampling_of(grid, step, loaded[step.benchmark]).manifest(opened.choice.engine, opened.model)
+        asked = settings_of(grid, step, loaded[step.benchmark]).manifest(engine.name, engine.model)
         changes = list(differences(Manifest.load(Path(step.run)), asked))
         if changes:
             error = InputError(
@@ -83,7 +86,7 @@ def _sampled(
     grid: Grid,
     steps: Sequence[Step],
     loaded: dict[str, Benchmark],
-    opened: Opened,
+    engine: DeferredEngine,
     cluster: Cluster | None,
     as_json: bool,
 ) -> list[dict[str, Any]]:
@@ -94,15 +97,13 @@ def _sampled(
     for number, step in enumerate(steps, 1):
         if sys.stderr.isatty():
             say(f"{step.stage.name}, run {number} of {len(steps)}: {step.run}")
-        sampling = sampling_of(grid, step, loaded[step.benchmark])
-        manifest = sampling.manifest(opened.choice.engine, opened.model)
+        settings = settings_of(grid, step, loaded[step.benchmark])
         keep = Keep(grid.texts, False, step.stage.top_logprobs)
-        n_todo, summary = sample_run(step.run, manifest, sampling, keep, opened, cluster)
-        summary |= {"settles": False, "run": step.run, "n_questions": step.n_here, "budget": step.budget}
-        summaries.append(summary)
+        run = sampled(engine, settings, step.run, keep, cluster)
+        summaries.append(run.document() | {"n_questions": step.n_here})
         if not as_json:
-            tell_what_was_done(summary, n_todo, grid.shard)
-        if summary["stopped"]:
+            run.tell()
+        if run.stopped:
             raise KeyboardInterrupt
     return summaries
 

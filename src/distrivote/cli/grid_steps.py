@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
-from distrivote.cli.options import controller_of
 from distrivote.cli.run_sampling import quoted_without_key
+from distrivote.cli.sampling_options import SteeringOptions
 
 if TYPE_CHECKING:
     from distrivote.benchmarks import Benchmark
@@ -20,18 +20,8 @@ if TYPE_CHECKING:
     from distrivote.engines.base import SamplingParams
     from distrivote.evaluation.paper.grid import Arm, Stage
     from distrivote.evaluation.paper.model_settings import ModelSettings
-    from distrivote.generation.run import Sampling
+    from distrivote.generation.settings import RunSettings
     from distrivote.steering import SelfStepConf
-
-_SSC = {
-    "alpha": 0.8,
-    "delta": 0.8,
-    "reflection": "wait",
-    "split": None,
-    "guard": False,
-    "as_published": False,
-}
-"""The defaults of `generate`, which a command need not say."""
 
 _CHOICE = ("gpqa-diamond", "easy-choice")
 """Benchmarks of multiple choice, which always say how to answer."""
@@ -48,17 +38,16 @@ class Grid:
     scale: float
     shard: Shard
     seed: int
-    split: str | None
-    guard: bool
-    as_published: bool
+    steering: SteeringOptions
     texts: bool
     engine_words: tuple[str, ...]
     """The options that choose the engine, as they were given."""
 
-    def ssc(self, arm: Arm) -> dict[str, Any]:
+    def steering_in(self, arm: Arm) -> SteeringOptions:
         """Return the settings of SelfStepConf in an arm: those of a sweep come before those asked for."""
-        asked = {"split": self.split, "guard": self.guard, "as_published": self.as_published}
-        return _SSC | asked | dict(arm.changes or {})
+        if not arm.ssc:
+            return replace(self.steering, ssc=False, as_published=False)
+        return replace(self.steering, ssc=True, **arm.changes or {})
 
     def params(self, stage: Stage) -> SamplingParams:
         """Return how the trajectories of a stage are sampled."""
@@ -74,7 +63,7 @@ class Grid:
         )
 
     def controller(self, arm: Arm) -> SelfStepConf | None:
-        return controller_of(arm.ssc, **self.ssc(arm))
+        return self.steering_in(arm).controller()
 
     def check(self, stage: Stage) -> None:
         """Raise InputError before anything is fetched or sampled for settings that no stage can have."""
@@ -176,9 +165,9 @@ def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
                 )
 
 
-def sampling_of(grid: Grid, step: Step, benchmark: Benchmark) -> Sampling:
+def settings_of(grid: Grid, step: Step, benchmark: Benchmark) -> RunSettings:
     """Return the settings of a step on a benchmark that was loaded whole."""
-    from distrivote.generation.run import Sampling
+    from distrivote.generation.settings import RunSettings
 
     chosen = benchmark if step.limit is None else benchmark.spread(step.limit)
     if grid.settings.system is not None:
@@ -186,7 +175,7 @@ def sampling_of(grid: Grid, step: Step, benchmark: Benchmark) -> Sampling:
     if _is_plain(grid, step):
         chosen = chosen.put_with("plain")
     params, controller = grid.params(step.stage), grid.controller(step.arm)
-    return Sampling(chosen, params, controller, step.budget, step.limit, shard=grid.shard)
+    return RunSettings(chosen, params, controller, step.budget, step.limit, shard=grid.shard)
 
 
 def _is_plain(grid: Grid, step: Step) -> bool:
@@ -212,8 +201,9 @@ def generate_command(grid: Grid, step: Step) -> list[str]:
     if not step.arm.ssc:
         words.append("--no-ssc")
     else:
-        for name, value in grid.ssc(step.arm).items():
-            if value != _SSC[name]:
+        usual = asdict(SteeringOptions())
+        for name, value in asdict(grid.steering_in(step.arm)).items():
+            if value != usual[name]:
                 flag = f"--{name.replace('_', '-')}"
                 words += [flag] if value is True else [flag, str(value)]
     if _is_plain(grid, step):

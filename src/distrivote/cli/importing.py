@@ -6,33 +6,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note
-from distrivote.cli.options import ConfidenceColumn, ConfidenceScale, Json, Same, Split, columns_of
+from distrivote.cli.options import OUTPUT, ColumnOptions, Json, Same, StorageOptions
+from distrivote.cli.sampling_options import Split
 
 if TYPE_CHECKING:
     from distrivote.store.importing import Imported
 
 
+@grouped
 def import_files(
     source: Annotated[
         list[str], typer.Argument(metavar="SOURCE", help="Files, or folders of them.", show_default=False)
     ],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the new run.")],
     file_format: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="NAME",
             help="deepconf, ssc-steps, openai, vllm, lm-eval, inspect, nemo-skills, search-and-learn,"
-            " self-certainty or table; found out if not said.",
+            " self-certainty or table; by default found out.",
         ),
     ] = None,
     extract: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How answers are found in texts: auto, boxed, choice, number, a pattern; auto if not said,"
-            " where a file does not say them.",
+            help="How answers are found in texts: auto, boxed, choice, number, a pattern; auto by"
+            " default, where a file does not say them.",
             show_default=False,
         ),
     ] = None,
@@ -50,26 +52,24 @@ def import_files(
         str | None,
         typer.Option(metavar="REGEX", help="Finds a question's id in the id that a file gives."),
     ] = None,
-    question_column: Annotated[
-        str, typer.Option(metavar="NAME", help="In a table: the question's id.")
-    ] = "question_id",
-    answer_column: Annotated[str, typer.Option(metavar="NAME", help="In a table: the answer.")] = "answer",
+    *,
+    columns: ColumnOptions,
     text_column: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="In a table: whole replies to find answers in; text or response if not said.",
+            help="Whole replies to find answers in; text or response by default.",
+            show_default=False,
+            rich_help_panel=ColumnOptions.panel,
         ),
     ] = None,
-    confidence_column: ConfidenceColumn = None,
-    confidence_scale: ConfidenceScale = None,
-    truth_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In a table: the right answer.")
-    ] = None,
-    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
-    token_confidences: Annotated[
-        bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
-    ] = False,
+    storage: StorageOptions,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="RUN", help="The folder of the new run.", rich_help_panel=OUTPUT
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Turn files that other tools wrote into a run.
@@ -79,36 +79,33 @@ def import_files(
     """
     import warnings
 
-    from distrivote.cli.progress import Progress
+    from distrivote.cli.progress import ProgressDisplay
     from distrivote.nouns import count
     from distrivote.store.importers.base import ImportOptions
     from distrivote.store.importers.registry import sources
     from distrivote.store.importing import import_files as import_all
-    from distrivote.store.runs.rows import Keep
 
-    columns = columns_of(
-        *(question_column, answer_column, confidence_column, truth_column, None, confidence_scale),
-        positive_for="a run",
-    )
+    read = columns.columns(positive_for="a run")
     files = sources(source, file_format)
     n_bytes = sum(path.stat().st_size for path, _ in files) or 1
-    progress = Progress()
-    with warnings.catch_warnings(record=True) as noted:
+    with warnings.catch_warnings(record=True) as noted, ProgressDisplay() as display:
+
+        def watch(n_read: int, n_rows: int) -> None:
+            share = n_read / n_bytes
+            display.tell(share, "importing", f"{share:4.0%} read", count(n_rows, "trajectory"))
+
         warnings.simplefilter("always")
-        try:
-            imported = import_all(
-                files,
-                output,
-                reading=ImportOptions(extract, split or "paragraph", columns=columns, text=text_column),
-                keep=Keep(texts, token_confidences),
-                model=model,
-                same=same,
-                question_pattern=question_pattern,
-                truths=None if truth is None else _truths(truth),
-                watch=lambda n_read, n: progress.show(n_read / n_bytes, n),
-            )
-        finally:
-            progress.clear()
+        imported = import_all(
+            files,
+            output,
+            reading=ImportOptions(extract, split or "paragraph", columns=read, text=text_column),
+            keep=storage.keep(),
+            model=model,
+            same=same,
+            question_pattern=question_pattern,
+            truths=None if truth is None else _truths(truth),
+            watch=watch,
+        )
     for warning in noted:
         note(str(warning.message))
     if as_json:

@@ -1,7 +1,4 @@
-"""The command line: gathers the commands and turns our errors into one line.
-
-Nothing heavy is imported before a command runs: `distrivote --help` should answer at once.
-"""
+"""The command line: runs a command and turns our errors into one line."""
 
 from __future__ import annotations
 
@@ -13,49 +10,19 @@ from typing import Annotated
 
 import typer
 
-from distrivote.cli.ask import ask
-from distrivote.cli.calibrate import calibrate
-from distrivote.cli.doctor import doctor
-from distrivote.cli.evaluate import evaluate
-from distrivote.cli.generate import generate
-from distrivote.cli.importing import import_files
+from distrivote.cli.commands import Root
 from distrivote.cli.messages import say
-from distrivote.cli.plan import plan
-from distrivote.cli.reproduce import reproduce
-from distrivote.cli.runs import compact, export, runs, show
-from distrivote.cli.serve import serve
-from distrivote.cli.simulate import simulate
-from distrivote.cli.vote import vote
 from distrivote.errors import DistrivoteError
 
 app = typer.Typer(
     name="distrivote",
+    cls=Root,
     help="Ask a language model the same question N times and believe the right answer.",
     # Rich help alone would take longer to load than everything else.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
-# What the first line of a command's help says, in as many words as fit in the list of commands.
-_COMMANDS = (
-    ("ask", ask, "Ask a language model the same question N times and vote."),
-    ("generate", generate, "Sample a benchmark into a run."),
-    ("vote", vote, "Vote on every question of a file of sampled answers."),
-    ("import", import_files, "Turn files that other tools wrote into a run."),
-    ("serve", serve, "Answer with votes over an OpenAI-compatible API."),
-    ("evaluate", evaluate, "Compare methods on runs with known answers."),
-    ("reproduce", reproduce, "Sample and evaluate the paper's grid for a model."),
-    ("calibrate", calibrate, "Fit probabilities to runs with known answers."),
-    ("simulate", simulate, "Draw a run without any model."),
-    ("plan", plan, "Say what each budget buys."),
-    ("doctor", doctor, "Say what works here, and what to install for the rest."),
-    ("runs", runs, "List the stored runs in a folder."),
-    ("show", show, "Show a run, a question or a trajectory."),
-    ("compact", compact, "Merge the parts of a run."),
-    ("export", export, "Write a run as a table, or as a copy to publish."),
-)
-for _name, _command, _short in _COMMANDS:
-    app.command(_name, short_help=_short)(_command)
 
 
 def _print_version(wanted: bool) -> None:

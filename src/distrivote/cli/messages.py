@@ -1,4 +1,4 @@
-"""What is said on standard error: sentences that end a command or go beside its result, and progress.
+"""What is said on standard error: sentences that end a command or go beside its result.
 
 People get lines that break between words. Where standard error is no terminal a sentence is one line, as
 scripts look for it.
@@ -30,30 +30,6 @@ def note(*sentences: str) -> None:
     """Print what should be known beside the result, a line each."""
     for sentence in sentences:
         say(f"note: {sentence}")
-
-
-def show_in_place(*parts: str) -> None:
-    """Write a line over the last one, without the parts on the right that do not fit.
-
-    A line that wraps would not be erased by the next one.
-    """
-    from distrivote.report.text import shortened
-
-    room = width() - 1
-    line = parts[0]
-    for part in parts[1:]:
-        longer = f"{line} · {part}"
-        if len(longer) > room:
-            break
-        line = longer
-    sys.stderr.write(f"\r{shortened(line, room)}\x1b[K")
-    sys.stderr.flush()
-
-
-def clear_line() -> None:
-    """Erase what was shown in place."""
-    sys.stderr.write("\r\x1b[K")
-    sys.stderr.flush()
 
 
 def width() -> int:

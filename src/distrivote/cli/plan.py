@@ -9,7 +9,8 @@ import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note
-from distrivote.cli.options import Json, Seed
+from distrivote.cli.options import Json
+from distrivote.cli.sampling_options import Seed
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def plan(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN]",
+            metavar="RUN",
             help="A run or a file of answers whose truths are known: what is not given is measured there.",
             show_default=False,
         ),

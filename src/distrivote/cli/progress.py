@@ -1,33 +1,73 @@
-"""A line on standard error that says how far a long job is; nothing for short ones or in a pipe."""
+"""How far a long command is: a line on standard error that is erased when it ends; nothing in a pipe.
+
+    sampling ━━━━━━━━━━ 12/32 · 1,530 tokens · 318 tok/s · 0:03 left
+
+Rich draws it, and is loaded for it only when there is something to show.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
-from distrivote.cli.messages import clear_line, show_in_place
-from distrivote.nouns import count
+from distrivote.cli.console import open_console
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from distrivote.cli.progress_line import ProgressLine
 
 _PATIENCE = 2.0
-_EVERY = 0.2
+_EVERY = 0.1
 
 
-class Progress:
-    """Shows itself after two seconds, and only on a terminal."""
+class ProgressDisplay:
+    """Shows itself after two seconds unless told otherwise, and only on a terminal."""
 
-    def __init__(self) -> None:
-        self.on = sys.stderr.isatty()
-        self.next = time.monotonic() + _PATIENCE
-        self.shown = False
+    def __init__(self, patience: float = _PATIENCE, *, on: bool = True) -> None:
+        self._on = on and sys.stderr.isatty()
+        self._next = time.monotonic() + patience
+        self._line: ProgressLine | None = None
 
-    def show(self, done: float, n_rows: int) -> None:
-        """Say that a part of the file (0 to 1) has been read and this many rows voted on."""
+    def tell(self, share: float, what: str, *parts: str, below: str = "") -> None:
+        """Say which share is done, 0 to 1, what is being done, and more in the order of importance.
+
+        The line is drawn ten times a second at most; parts on the right that do not fit are left out.
+        """
         now = time.monotonic()
-        if self.on and now >= self.next:
-            show_in_place(f"{done:4.0%} read", count(n_rows, "trajectory"))
-            self.next, self.shown = now + _EVERY, True
+        if not self._on or now < self._next:
+            return
+        self._next = now + _EVERY
+        if self._line is None:
+            from distrivote.cli.progress_line import ProgressLine
 
-    def clear(self) -> None:
-        if self.shown:
-            clear_line()
-        self.shown = False
+            self._line = ProgressLine(open_console(sys.stderr))
+            self._line.start()
+        self._line.draw(share, what, parts, below)
+
+    def close(self) -> None:
+        """Erase what was shown."""
+        if self._line is not None:
+            self._line.stop()
+        self._line = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def time_left(seconds: float, done: float, total: float) -> tuple[str, ...]:
+    """Return how long the rest takes at this pace, as in 0:03 left; nothing before there is a pace.
+
+    >>> time_left(60, 1, 4), time_left(7200, 1, 3), time_left(5, 0, 4)
+    (('3:00 left',), ('4:00:00 left',), ())
+    """
+    if not 0 < done < total:
+        return ()
+    left = int(seconds / done * (total - done))
+    hours, minutes = divmod(left // 60, 60)
+    shown = f"{hours}:{minutes:02d}" if hours else str(minutes)
+    return (f"{shown}:{left % 60:02d} left",)

@@ -2,49 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from distrivote.cli.options import (
-    ApiKey,
+from distrivote.cli.groups import OptionGroup, grouped
+from distrivote.cli.options import OUTPUT, Json, Texts
+from distrivote.cli.run_sampling import deferred
+from distrivote.cli.sampling_options import (
     AsPublished,
-    BaseUrl,
-    EngineName,
     Guard,
-    Json,
-    Option,
-    Parallel,
-    Ray,
+    MachineOptions,
+    ModelOptions,
+    SamplingOptions,
     Seed,
-    Shard,
-    Slots,
     Split,
+    SteeringOptions,
     Thinking,
-    Threads,
-    WorkerCpus,
-    WorkerGpus,
-    Workers,
-    engine_of,
 )
-from distrivote.cli.run_sampling import Opened
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from distrivote.benchmarks import Benchmark
     from distrivote.cli.grid_steps import Step
 
 
-def reproduce(
+_GRID = "Grid"
+
+
+@dataclass(frozen=True, slots=True)
+class PaperModelOptions(ModelOptions):
+    """The model that the grid is made for, and its engine."""
+
     model: Annotated[
         str,
         typer.Argument(metavar="MODEL", help="As --model of generate: a folder, ORG/NAME, or a GGUF file."),
-    ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FOLDER", help="Where runs and reports go.")
-    ],
+    ]
+
+    def words(self) -> tuple[str, ...]:
+        """Return the options that were given, as words of a command."""
+        return _words({name: value for name, value in asdict(self).items() if name != "model"})
+
+
+@dataclass(frozen=True, slots=True)
+class ArmOptions(OptionGroup):
+    """With which arms, and how SelfStepConf reflects in them."""
+
+    panel: ClassVar[str] = SteeringOptions.panel
+
+    ssc: Annotated[
+        bool, typer.Option("--ssc/--no-ssc", help="With the arms of SelfStepConf, or the plain ones alone.")
+    ] = True
+    split: Split = None
+    guard: Guard = False
+    as_published: AsPublished = False
+
+    def steering(self) -> SteeringOptions:
+        """Return the settings that the arms have in common."""
+        asked = SteeringOptions(
+            ssc=self.ssc, split=self.split, guard=self.guard, as_published=self.as_published
+        )
+        asked.controller()
+        return asked
+
+
+@grouped
+def reproduce(
+    *,
     sweep: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,6 +79,7 @@ def reproduce(
             help="Instead of the main grid: alpha-delta, alpha, delta, step-split, reflection-token or"
             " temperature-0; repeat it for several.",
             show_default=False,
+            rich_help_panel=_GRID,
         ),
     ] = None,
     benchmark: Annotated[
@@ -60,6 +88,7 @@ def reproduce(
             metavar="NAME",
             help="Instead of the paper's: a name, NAME=FILE or a file; repeat it for several.",
             show_default=False,
+            rich_help_panel=_GRID,
         ),
     ] = None,
     scale: Annotated[
@@ -67,44 +96,44 @@ def reproduce(
         typer.Option(
             metavar="X",
             help="A share of the work: fewer trajectories per question, and below 16 fewer questions.",
+            rich_help_panel=_GRID,
         ),
     ] = 1.0,
-    shard: Shard = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print every step and what it takes, and do nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print every step and what it takes, and do nothing.", rich_help_panel=_GRID
+        ),
     ] = False,
     tokens_per_second: Annotated[
         float | None,
-        typer.Option(metavar="X", help="What the engine makes in all, for the hours of --dry-run."),
+        typer.Option(
+            metavar="X",
+            help="What the engine makes in all, for the hours of --dry-run.",
+            rich_help_panel=_GRID,
+        ),
     ] = None,
-    engine: EngineName = None,
-    base_url: BaseUrl = None,
-    api_key: ApiKey = None,
-    slots: Slots = None,
-    threads: Threads = None,
-    parallel: Parallel = None,
-    option: Option = None,
-    ray: Ray = None,
-    workers: Workers = 1,
-    worker_cpus: WorkerCpus = 1.0,
-    worker_gpus: WorkerGpus = 0.0,
-    thinking: Thinking = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="The longest trajectory; the paper's for the model if not said.",
+            help="The longest trajectory; by default the paper's for the model.",
             show_default=False,
+            rich_help_panel=SamplingOptions.panel,
         ),
     ] = None,
-    ssc: Annotated[
-        bool, typer.Option("--ssc/--no-ssc", help="With the arms of SelfStepConf, or the plain ones alone.")
-    ] = True,
-    split: Split = None,
-    guard: Guard = False,
-    as_published: AsPublished = False,
+    thinking: Thinking = None,
     seed: Seed = 0,
-    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
+    arms: ArmOptions,
+    model: PaperModelOptions,
+    machines: MachineOptions,
+    texts: Texts = True,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Where runs and reports go.", rich_help_panel=OUTPUT
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Make the paper's grid for a model: its benchmarks, with and without SelfStepConf, then the report.
@@ -114,47 +143,33 @@ def reproduce(
     killed, the same command goes on. Several processes share the work with --shard; the same command
     without it makes the report.
     """
-    from distrivote.benchmarks.shard import Shard as Share
     from distrivote.cli.grid_plan import print_plan
     from distrivote.cli.grid_run import carry_out
     from distrivote.cli.grid_steps import Grid, notes_on, steps_of
     from distrivote.evaluation.paper.grid import DEFAULT_MAX_TOKENS, check_scale, stages_named
     from distrivote.evaluation.paper.model_settings import model_settings
-    from distrivote.generation.cluster import Cluster
 
     if tokens_per_second is not None and tokens_per_second <= 0:
         raise InputError(f"tokens_per_second is {tokens_per_second:g}: give a number above 0")
-    choice = engine_of(engine, model, base_url, api_key, option, slots, threads, parallel)
-    cluster = None if ray is None else Cluster(ray, workers, worker_cpus, worker_gpus)
-    settings = model_settings(model, thinking)
+    choice, cluster = model.choice(), machines.cluster()
+    settings = model_settings(model.model, thinking)
     room = choice.default_max_tokens if choice.engine == "embedded" else DEFAULT_MAX_TOKENS
-    engine_words = _words(
-        engine=engine,
-        base_url=base_url,
-        api_key=api_key,
-        slots=slots,
-        threads=threads,
-        parallel=parallel,
-        option=option,
-    )
-    if ray is not None:
-        engine_words += _words(ray=ray, workers=workers, worker_cpus=worker_cpus, worker_gpus=worker_gpus)
+    on_ray = asdict(machines) if cluster is not None else {}
+    on_ray.pop("shard", None)
     grid = Grid(
-        model=model,
+        model=model.model,
         folder=output.rstrip("/") or output,
         settings=settings,
         max_tokens=settings.max_tokens or room if max_tokens is None else max_tokens,
         scale=scale,
-        shard=Share.parse(shard),
+        shard=machines.share(),
         seed=seed,
-        split=split,
-        guard=guard,
-        as_published=as_published,
+        steering=arms.steering(),
         texts=texts,
-        engine_words=engine_words,
+        engine_words=(*model.words(), *_words(on_ray)),
     )
     check_scale(scale)
-    stages = stages_named(tuple(sweep or ()), ssc)
+    stages = stages_named(tuple(sweep or ()), arms.ssc)
     for stage in stages:
         grid.check(stage)
     asked = [tuple(benchmark or stage.benchmarks) for stage in stages]
@@ -173,10 +188,10 @@ def reproduce(
     if dry_run:
         print_plan(grid, plan, notes, tokens_per_second, as_json)
         return
-    carry_out(grid, plan, loaded, Opened(choice), cluster, notes, as_json)
+    carry_out(grid, plan, loaded, deferred(choice), cluster, notes, as_json)
 
 
-def _words(**given: object) -> tuple[str, ...]:
+def _words(given: Mapping[str, object]) -> tuple[str, ...]:
     """Return the options that were given, as words of a command."""
     words: list[str] = []
     for name, value in given.items():

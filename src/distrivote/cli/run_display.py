@@ -1,73 +1,42 @@
-"""How far a run is: a line on standard error, on a terminal only, and the counts behind it."""
+"""How far the sampling of a run is, for people at a terminal."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from distrivote.cli.messages import clear_line, show_in_place
+from distrivote.cli.progress import ProgressDisplay, time_left
+from distrivote.nouns import count
 
 if TYPE_CHECKING:
-    from distrivote.engines.base import Progress
+    from distrivote.generation.run import RunProgress
 
 
-class RunDisplay:
-    """A line on standard error, on a terminal only, and the counts behind it."""
+class RunDisplay(ProgressDisplay):
+    """Counts from the first word of a run on, which comes once its engine is open."""
 
-    def __init__(self, n_todo: int, n_questions: int, on: bool) -> None:
-        self._n_todo, self._n_questions, self._on = n_todo, n_questions, on
-        self._begun = self._shown = time.monotonic()
-        self._n_made = self.n_tokens = self._n_reflections = self._n_known = self._n_right = 0
-        self._questions: set[str] = set()
-        self._n_sampled = 0
+    def __init__(self) -> None:
+        super().__init__(patience=0.0)
+        self._begun: float | None = None
 
-    def watch(self, progress: Progress) -> None:
-        self._n_sampled = progress.n_tokens
-        self._show()
+    @property
+    def seconds(self) -> float:
+        """How long the sampling has taken."""
+        return 0.0 if self._begun is None else time.monotonic() - self._begun
 
-    def add(self, question_id: str, n_tokens: int, n_reflections: int, correct: bool | None) -> None:
-        """Count a trajectory that was stored."""
-        self._n_made += 1
-        self.n_tokens += n_tokens
-        self._n_reflections += n_reflections
-        self._questions.add(question_id)
-        if correct is not None:
-            self._n_known += 1
-            self._n_right += correct
-        self._show()
-
-    def _show(self) -> None:
-        now = time.monotonic()
-        if not self._on or now - self._shown < 0.2:
-            return
-        from distrivote.nouns import count
-
-        self._shown = now
-        seconds = now - self._begun
+    def watch(self, progress: RunProgress) -> None:
+        """Show how far it is."""
+        if self._begun is None:
+            self._begun = time.monotonic()
+        seconds, n_tokens = self.seconds, max(progress.n_sampled, progress.n_tokens)
         parts = [
-            f"question {len(self._questions)}/{self._n_questions}",
-            f"{self._n_made:,}/{count(self._n_todo, 'trajectory')}",
-            f"{max(self._n_sampled, self.n_tokens) / seconds:,.0f} tok/s",
+            f"{progress.n_added:,}/{progress.n_todo:,}",
+            f"question {progress.n_begun:,}/{progress.n_questions:,}",
         ]
-        if 0 < self._n_made < self._n_todo:
-            left = int(seconds / self._n_made * (self._n_todo - self._n_made))
-            parts.append(f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left")
-        if self._n_known:
-            parts.append(f"{self._n_right / self._n_known:.1%} right")
-        parts.append(count(self._n_reflections, "reflection"))
-        show_in_place(*parts)
-
-    def clear(self) -> None:
-        if self._on:
-            clear_line()
-
-    def summary(self, stopped: bool) -> dict[str, Any]:
-        seconds = time.monotonic() - self._begun
-        return {
-            "n_trajectories": self._n_made,
-            "n_tokens": self.n_tokens,
-            "n_reflections": self._n_reflections,
-            "accuracy": self._n_right / self._n_known if self._n_known else None,
-            "seconds": round(seconds, 3),
-            "stopped": stopped,
-        }
+        if seconds > 0 and n_tokens:
+            parts.append(f"{n_tokens / seconds:,.0f} tok/s")
+        parts += time_left(seconds, progress.n_added, progress.n_todo)
+        if progress.n_known:
+            parts.append(f"{progress.n_right / progress.n_known:.1%} right")
+        parts.append(count(progress.n_reflections, "reflection"))
+        self.tell(progress.n_added / progress.n_todo, "sampling", *parts)

@@ -1,136 +1,126 @@
-"""What `generate` and `reproduce` share: an engine opened when it is needed, and a run being sampled."""
+"""What `generate` and `reproduce` share: a run that is sampled and shown, and what is said after."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from distrivote.cli.console import open_console
 from distrivote.cli.messages import note, say
 from distrivote.cli.run_display import RunDisplay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Self
 
-    from distrivote.benchmarks.shard import Shard
-    from distrivote.engines.base import Engine
     from distrivote.engines.choice import EngineChoice
     from distrivote.generation.cluster import Cluster
-    from distrivote.generation.run import Sampling
-    from distrivote.store.runs.manifest import Manifest
+    from distrivote.generation.deferred import DeferredEngine
+    from distrivote.generation.run import RunResult
+    from distrivote.generation.settings import RunSettings
     from distrivote.store.runs.rows import Keep
 
 
-class Opened:
-    """The engine, opened when it is needed: a run that is complete needs none."""
+def deferred(choice: EngineChoice) -> DeferredEngine:
+    """Return an engine that is opened when it is needed; on a terminal it says what takes long."""
+    from distrivote.generation.deferred import DeferredEngine
 
-    def __init__(self, choice: EngineChoice) -> None:
-        self.choice = choice
-        self._engine: Engine | None = None
+    return DeferredEngine(choice, say=say if sys.stderr.isatty() else lambda _: None, note=note)
 
-    @property
-    def model(self) -> str:
-        """The model's name, which for a server that was not told one only the server knows."""
-        from distrivote.engines.llamacpp.files import BUILT_IN
 
-        if self.choice.model is None and self.choice.engine != "embedded":
-            return self.engine.model
-        return self.choice.model or BUILT_IN
+@dataclass(frozen=True, slots=True)
+class SampledRun:
+    """What became of a run, and how long it took."""
 
-    @property
-    def engine(self) -> Engine:
-        if self._engine is None:
-            from distrivote.engines.choice import open_engine
+    settings: RunSettings
+    result: RunResult
+    seconds: float
+    stopped: bool
+    """Whether the user ended it early."""
 
-            on_screen = open_console(sys.stderr).is_terminal
-            self._engine = open_engine(
-                self.choice,
-                say=lambda text: say(text) if on_screen else None,
+    def document(self) -> dict[str, Any]:
+        """Return what `--json` says."""
+        result = self.result
+        return {
+            "n_trajectories": result.n_added,
+            "n_tokens": result.n_tokens,
+            "n_reflections": result.n_reflections,
+            "accuracy": result.accuracy,
+            "seconds": round(self.seconds, 3),
+            "stopped": self.stopped,
+            "settles": self.settings.rule is not None,
+            "run": result.path,
+            "n_questions": len(self.settings.benchmark),
+            "budget": self.settings.budget,
+        }
+
+    def tell(self) -> None:
+        """Print it in a line."""
+        from distrivote.nouns import count
+
+        result, shard, budget = self.result, self.settings.shard, self.settings.budget
+        if not result.n_todo and shard.n > 1:
+            print(f"{result.path} has all of shard {shard}: {count(budget, 'trajectory')} of each")
+            return
+        if not result.n_todo:
+            print(f"{result.path} is complete: {count(budget, 'trajectory')} of every question")
+            return
+        right = "" if result.accuracy is None else f", {result.accuracy:.1%} right"
+        print(
+            f"{result.path}: {count(result.n_added, 'trajectory')} added, {count(result.n_tokens, 'token')},"
+            f" {count(result.n_reflections, 'reflection')}{right}"
+        )
+        if result.n_added < result.n_todo and self.settings.rule is None:
+            say(f"{result.n_todo - result.n_added:,} are still to do: the same command goes on")
+
+
+def sampled(
+    engine: DeferredEngine,
+    settings: RunSettings,
+    path: str,
+    keep: Keep,
+    cluster: Cluster | None,
+    *,
+    new: bool = False,
+    max_tokens_total: int | None = None,
+) -> SampledRun:
+    """Sample what a run lacks and show how far it is; an interrupt ends it in good order."""
+    from distrivote.generation.run import RunInterrupted, sample_run
+
+    stopped = False
+    with RunDisplay() as display:
+        try:
+            result = sample_run(
+                *(engine, settings, path, keep),
+                new=new,
+                max_tokens_total=max_tokens_total,
+                cluster=cluster,
+                watch=display.watch,
                 note=note,
             )
-        return self._engine
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._engine is not None:
-            self._engine.close()
+        except RunInterrupted as interrupt:
+            result, stopped = interrupt.result, True
+        seconds = display.seconds
+    return SampledRun(settings, result, seconds, stopped)
 
 
-class Outcome(NamedTuple):
-    """What became of a run."""
-
-    n_todo: int
-    """Trajectories that were lacking."""
-
-    summary: dict[str, Any]
-
-
-def sample_run(
-    path: str,
-    manifest: Manifest,
-    sampling: Sampling,
-    keep: Keep,
-    opened: Opened,
-    cluster: Cluster | None = None,
-    *,
-    max_tokens_total: int | None = None,
-) -> Outcome:
-    """Sample what a run lacks and show how far it is; an interrupt ends it in good order."""
-    from distrivote.generation.run import Generation
-
-    with Generation(path, manifest, sampling, keep) as generation:
-        note(*generation.notes)
-        on_screen = open_console(sys.stderr).is_terminal
-        if not generation.work:
-            return Outcome(0, RunDisplay(0, 0, on_screen).summary(stopped=False))
-        if cluster is None:
-            engine = opened.engine  # before the clock of the display starts
-            display = RunDisplay(generation.n_todo, len(generation.work), on_screen)
-            made = generation.sample(engine, max_tokens_total=max_tokens_total, watch=display.watch)
-        else:
-            display = RunDisplay(generation.n_todo, len(generation.work), on_screen)
-            made = generation.sample_on_ray(opened.choice, cluster, note)
-        limit = max_tokens_total if cluster is not None else None
-        stopped = False
-        try:
-            for item in made:
-                display.add(*item)
-                if limit is not None and display.n_tokens >= limit:
-                    break
-        except KeyboardInterrupt:
-            stopped = True
-        finally:
-            made.close()
-            display.clear()
-        summary = display.summary(stopped)
-        if cluster is None:
-            # An interrupt may come between the storing of one and its showing.
-            summary["n_trajectories"] = generation.n_added
-        return Outcome(generation.n_todo, summary)
-
-
-def tell_what_was_done(summary: dict[str, Any], n_todo: int, shard: Shard) -> None:
-    """Print what became of a run, in a line."""
+def tell_header(settings: RunSettings, engine: DeferredEngine) -> None:
+    """Say on a terminal what is going to be sampled, before anything that takes long."""
+    if not sys.stderr.isatty():
+        return
     from distrivote.nouns import count
 
-    made = summary["n_trajectories"]
-    if not n_todo and shard.n > 1:
-        print(f"{summary['run']} has all of shard {shard}: {count(summary['budget'], 'trajectory')} of each")
-        return
-    if not n_todo:
-        print(f"{summary['run']} is complete: {count(summary['budget'], 'trajectory')} of every question")
-        return
-    right = "" if summary["accuracy"] is None else f", {summary['accuracy']:.1%} right"
-    print(
-        f"{summary['run']}: {count(made, 'trajectory')} added, {count(summary['n_tokens'], 'token')},"
-        f" {count(summary['n_reflections'], 'reflection')}{right}"
-    )
-    if made < n_todo and not summary["settles"]:
-        say(f"{n_todo - made:,} are still to do: the same command goes on")
+    n = len(settings.shard.of(settings.benchmark.problems))
+    share = "" if settings.shard.n == 1 else f" (shard {settings.shard})"
+    steering = "SelfStepConf off" if settings.controller is None else "SelfStepConf on"
+    model = engine.choice.model or ("" if engine.choice.base_urls else engine.model)
+    parts = [
+        f"{settings.benchmark.name}, {count(n, 'question')}{share}",
+        f"{count(settings.budget, 'trajectory')} each",
+        f"{model}, {engine.name}" if model else engine.name,
+        steering,
+    ]
+    say(" · ".join(parts))
 
 
 def tell_how_to_go_on() -> None:

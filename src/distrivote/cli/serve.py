@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import say
-from distrivote.cli.options import (
-    BaseUrl,
-    CalibrationFile,
-    EngineName,
-    MaxTokens,
-    Measured,
-    Method,
-    Model,
-    Option,
-    Parallel,
-    Same,
-    Slots,
-    Ssc,
-    Threads,
-    calibration_of,
-    engine_of,
-)
-from distrivote.defaults import METHOD
+from distrivote.cli.options import BeliefOptions, MethodOptions, Same
+from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc
 from distrivote.errors import EngineError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -33,68 +18,100 @@ if TYPE_CHECKING:
     from distrivote.server.settings import Settings
 
 
-def serve(
-    model: Model = None,
-    engine: EngineName = None,
-    base_url: BaseUrl = None,
-    upstream_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY", help="Of the server at --base-url; OPENAI_API_KEY if not said.", show_default=False
-        ),
-    ] = None,
-    host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="Where to listen; 0: any that is free.")] = 8765,
+@dataclass(frozen=True, slots=True)
+class UpstreamOptions(ModelOptions):
+    """Which engine with which model, where --api-key is what clients send."""
+
     api_key: Annotated[
         str | None,
         typer.Option(
+            "--upstream-key",
+            metavar="KEY",
+            help="The key of the server at --base-url; OPENAI_API_KEY by default.",
+            show_default=False,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions(OptionGroup):
+    """Where the server listens, and what it lets a request have."""
+
+    panel: ClassVar[str] = "Server"
+
+    host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(metavar="N", help="Where to listen; 0: any that is free.")] = 8765
+    client_key: Annotated[
+        str | None,
+        typer.Option(
+            "--api-key",
             metavar="KEY",
             envvar="DISTRIVOTE_API_KEY",
             help="What clients have to send; needed for hosts that others can reach.",
             show_default=False,
             show_envvar=False,
         ),
-    ] = None,
+    ] = None
     budget: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Trajectories where a request does not say it, 32 if not said.",
+            help="Trajectories where a request does not say it, 32 by default.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     max_budget: Annotated[
         int, typer.Option(metavar="N", help="The most trajectories that a request may ask for.")
-    ] = 256,
+    ] = 256
     max_concurrency: Annotated[
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
-    ] = 16,
-    method: Method = METHOD,
-    signal: Measured = None,
-    ssc: Ssc = True,
-    min_probability: Annotated[
-        float,
-        typer.Option(
-            metavar="P",
-            help="Withhold an answer that is less probable than this (0 to 1); the server's default, a"
-            " request may say another.",
-        ),
-    ] = 0.0,
-    calibration: CalibrationFile = None,
-    max_tokens: MaxTokens = None,
+    ] = 16
+    max_tokens: MaxTokens = None
+    ssc: Ssc = True
     template: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="How the page puts a question: math, choice, plain or worked."),
-    ] = None,
-    same: Same = None,
+    ] = None
     run: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="A stored run that the page can open.", show_default=False),
-    ] = None,
-    slots: Slots = None,
-    threads: Threads = None,
-    parallel: Parallel = None,
-    option: Option = None,
+    ] = None
+
+    def settings(self, choice: EngineChoice) -> Settings:
+        """Return the settings that the options describe; a run is looked at before a model is loaded."""
+        from pathlib import Path
+
+        from distrivote.server.settings import LOOPBACK, Settings, check_host
+
+        key = self.client_key or None  # a variable that is set to nothing
+        check_host(self.host, key)
+        if self.run is not None:
+            from distrivote.store.runs.run import Run
+
+            Run.open(self.run)
+        usual = choice.default_max_tokens if self.max_tokens is None else self.max_tokens
+        return Settings(
+            api_key=key,
+            budget=min(32, self.max_budget) if self.budget is None else self.budget,
+            max_budget=self.max_budget,
+            max_concurrency=self.max_concurrency,
+            max_tokens=usual,
+            # The embedded engine holds the memory of all trajectories at their longest.
+            max_tokens_limit=max(usual, 4096 if choice.engine == "embedded" else 131_072),
+            template=self.template or choice.default_template,
+            run=None if self.run is None else Path(self.run),
+            hosts=LOOPBACK if key is None else (),
+            ssc=self.ssc,
+        )
+
+
+@grouped
+def serve(
+    model: UpstreamOptions,
+    server: ServerOptions,
+    vote: MethodOptions,
+    belief: BeliefOptions,
+    same: Same = None,
 ) -> None:
     """Serve an OpenAI-compatible address that answers with a vote, and a page to watch it.
 
@@ -112,60 +129,15 @@ def serve(
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
             raise MissingPackageError(package, "server", "distrivote serve")
-    from distrivote.server.settings import check_host
-    from distrivote.store.signal_columns import measure_of
-    from distrivote.voting.methods import parse_method
-
-    api_key = api_key or None  # a variable that is set to nothing
-    check_host(host, api_key)
-    pipeline = parse_method(method).name
-    measure = None if signal is None else measure_of(signal)
-    choice = engine_of(engine, model, base_url, upstream_key, option, slots, threads, parallel)
-    believed = calibration_of(calibration, min_probability)
-    settings = _settings(choice, api_key, budget, max_budget, max_concurrency, max_tokens, template, run)
+    choice = model.choice()
     settings = replace(
-        settings,
+        server.settings(choice),
         same=same,
-        measure=measure,
-        ssc=ssc,
-        min_probability=min_probability,
-        calibration=believed,
+        measure=vote.measure(),
+        min_probability=belief.min_probability,
+        calibration=belief.read(),
     )
-    _serve(choice, pipeline, settings, host, port)
-
-
-def _settings(
-    choice: EngineChoice,
-    api_key: str | None,
-    budget: int | None,
-    max_budget: int,
-    max_concurrency: int,
-    max_tokens: int | None,
-    template: str | None,
-    run: str | None,
-) -> Settings:
-    """Return the settings that the options describe; a run is looked at before a model is loaded."""
-    from pathlib import Path
-
-    from distrivote.server.settings import LOOPBACK, Settings
-
-    if run is not None:
-        from distrivote.store.runs.run import Run
-
-        Run.open(run)
-    usual = choice.default_max_tokens if max_tokens is None else max_tokens
-    return Settings(
-        api_key=api_key,
-        budget=min(32, max_budget) if budget is None else budget,
-        max_budget=max_budget,
-        max_concurrency=max_concurrency,
-        max_tokens=usual,
-        # The embedded engine holds the memory of all trajectories at their longest.
-        max_tokens_limit=max(usual, 4096 if choice.engine == "embedded" else 131_072),
-        template=template or choice.default_template,
-        run=None if run is None else Path(run),
-        hosts=LOOPBACK if api_key is None else (),
-    )
+    _serve(choice, vote.pipeline().name, settings, server.host, server.port)
 
 
 def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, port: int) -> None:

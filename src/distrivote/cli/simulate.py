@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.console import open_console
-from distrivote.cli.options import Json, Seed
+from distrivote.cli.options import OUTPUT, Json
+from distrivote.cli.sampling_options import Seed
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from distrivote.cli.progress_bar import ProgressBar
+    from distrivote.cli.progress import ProgressDisplay
     from distrivote.evaluation.pools import PoolSet
     from distrivote.simulation.preset_models import Preset
     from distrivote.store.runs.rows import Row
@@ -36,13 +37,18 @@ def simulate(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="RUN", help="The folder of the new run, or of runs.", show_default=False
+            "--output",
+            "-o",
+            metavar="RUN",
+            help="The folder of the new run, or of runs.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     questions: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Per benchmark; as many as it has if not said.", show_default=False, min=1
+            metavar="N", help="Per benchmark; by default as many as it has.", show_default=False, min=1
         ),
     ] = None,
     trajectories: Annotated[int, typer.Option(metavar="N", help="Per question.", min=1)] = 128,
@@ -60,7 +66,7 @@ def simulate(
     from dataclasses import replace
     from pathlib import Path
 
-    from distrivote.cli.progress_bar import ProgressBar
+    from distrivote.cli.progress import ProgressDisplay
     from distrivote.simulation.preset_models import presets, presets_named
 
     if listed:
@@ -81,14 +87,11 @@ def simulate(
     for target in targets:
         if target.exists():
             raise InputError(f"{target} is there already: name a new folder for the run")
-    progress = ProgressBar()
-    try:
+    with ProgressDisplay() as progress:
         made = [
             _simulated(each, target, questions, trajectories, seed, progress)
             for each, target in zip(chosen, targets, strict=True)
         ]
-    finally:
-        progress.clear()
     if as_json:
         _print_json(made)
         return
@@ -105,7 +108,7 @@ def _simulated(
     n_questions: int | None,
     n_trajectories: int,
     seed: int,
-    progress: ProgressBar,
+    progress: ProgressDisplay,
 ) -> dict[str, str | int]:
     """Draw the pools of a preset, store them and say what was stored."""
     import zlib
@@ -137,7 +140,7 @@ def _simulated(
 
 
 def _write(
-    pools: PoolSet, preset: Preset, target: Path, n_trajectories: int, seed: int, progress: ProgressBar
+    pools: PoolSet, preset: Preset, target: Path, n_trajectories: int, seed: int, progress: ProgressDisplay
 ) -> None:
     """Store the pools as a run, which gets its name when it is whole."""
     from dataclasses import asdict
@@ -165,11 +168,11 @@ def _write(
             writer.add(row)
 
 
-def _rows(pools: PoolSet, progress: ProgressBar) -> Iterator[Row]:
+def _rows(pools: PoolSet, progress: ProgressDisplay) -> Iterator[Row]:
     from distrivote.store.runs.rows import Row
 
     for done, pool in enumerate(pools.pools):
-        progress.tell(done / len(pools.pools), pools.name)
+        progress.tell(done / len(pools.pools), pools.name, f"{done / len(pools.pools):.0%}")
         right = pool.right_classes.tolist()
         labels = [RIGHT if is_right else f"wrong {number}" for number, is_right in enumerate(right)]
         question = f"Simulated question {pool.question} of {pools.name}: there is no text."

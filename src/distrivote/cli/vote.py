@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note
 from distrivote.cli.options import (
+    OUTPUT,
     WITHHELD,
-    CalibrationFile,
-    ConfidenceScale,
-    MinProbability,
+    BeliefOptions,
+    By,
+    ColumnOptions,
+    FileSignal,
+    Json,
+    MethodOptions,
     Same,
-    Signal,
-    calibration_of,
-    columns_of,
 )
-from distrivote.cli.progress import Progress
+from distrivote.cli.progress import ProgressDisplay
 from distrivote.defaults import METHOD
 from distrivote.errors import InputError
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from distrivote.store.tables.source import AnswerTable, Columns
 
 
+@grouped
 def vote(
     file: Annotated[
         str,
@@ -47,48 +50,26 @@ def vote(
             "--method",
             "-m",
             metavar="NAME",
-            help=f"How to vote, {METHOD} if not said; repeat for several.",
+            help=f"How to vote, {METHOD} by default; repeat for several.",
             show_default=False,
+            rich_help_panel=MethodOptions.panel,
         ),
     ] = None,
-    question_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Column of the question's id.")
-    ] = "question_id",
-    answer_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Column of the answer; blank means none.")
-    ] = "answer",
-    confidence_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Column of the confidence, higher is surer; confidence if not said.",
-            show_default=False,
-        ),
-    ] = None,
-    confidence_scale: ConfidenceScale = None,
-    truth_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Column of the right answer. Without it ground_truth and correct are used if there.",
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Column that tells several models or runs apart."),
-    ] = None,
+    signal: FileSignal = None,
+    same: Same = None,
+    *,
+    belief: BeliefOptions,
+    columns: ColumnOptions,
+    by: By = None,
     explain: Annotated[
         str | None,
         typer.Option(
             metavar="QUESTION",
             help="Show only this question and how its answer came about; with --by, as BY/QUESTION.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    signal: Signal = None,
-    same: Same = None,
-    min_probability: MinProbability = 0.0,
-    calibration: CalibrationFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +77,7 @@ def vote(
             "-o",
             metavar="FILE",
             help="Also write a row per question and method: .jsonl, .csv, .tsv or .parquet.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
 ) -> None:
@@ -131,15 +113,11 @@ def vote(
         if explain is not None:
             raise InputError("-o writes the votes on all questions: leave out -o or --explain")
         check_output(output, file)
-    bar = Bar(calibration_of(calibration, min_probability), min_probability)
+    bar = Bar(belief.read(), belief.min_probability)
     confident = signal is not None or any(pipeline.reads_confidence for pipeline in pipelines.values())
-    columns = columns_of(
-        *(question_column, answer_column, confidence_column, truth_column, by, confidence_scale),
-        positive_for=next((name for name, each in pipelines.items() if each.needs_positive), None),
-    )
-    if not confident:
-        columns = replace(columns, confidence=None)
-    chosen = _chosen(file, columns, signal, same)
+    needs_positive = next((name for name, each in pipelines.items() if each.needs_positive), None)
+    read = columns.columns(by, positive_for=needs_positive)
+    chosen = _chosen(file, read if confident else replace(read, confidence=None), signal, same)
     methods = tuple(pipelines)
     with open_table(file, chosen.columns, same) as table:
         if explain is None:
@@ -187,6 +165,7 @@ def _vote_on_all(
     output: str | None,
 ) -> int:
     """Vote on every question; return how many answers were withheld."""
+    from distrivote.nouns import count
     from distrivote.report.printouts import notes_of, print_summary
     from distrivote.store.results.files import writing
     from distrivote.store.results.tables import long_table
@@ -197,10 +176,12 @@ def _vote_on_all(
     held, scale = False, Scale.POSITIVE
 
     def vote_once(printout: Printout) -> Totals:
-        totals, progress = Totals(methods, bar), Progress()
+        totals = Totals(methods, bar)
+        # A document that is written to the terminal as it comes is its own progress.
+        progress = ProgressDisplay(on=not (as_json and sys.stdout.isatty()))
         group = hold_questions if held else stream_questions
         with ExitStack() as stack:
-            stack.callback(progress.clear)
+            stack.enter_context(progress)
             writer = stack.enter_context(writing(output)) if output is not None else None
             elections = hold_elections(chosen.questions(table, group), methods, bar, table.same, scale)
             for results in elections:
@@ -208,7 +189,8 @@ def _vote_on_all(
                 printout.add(results)
                 if writer is not None:
                     writer.write(long_table(results, table.columns.by))
-                progress.show(table.done, totals.n_trajectories)
+                rows = count(totals.n_trajectories, "trajectory")
+                progress.tell(table.done, "voting", f"{table.done:4.0%} read", rows)
         return totals
 
     while True:

@@ -1,0 +1,284 @@
+"""The options of sampling that commands share, in groups: which model, and how its trajectories are made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from distrivote.cli.groups import OptionGroup
+
+if TYPE_CHECKING:
+    from distrivote.benchmarks.shard import Shard
+    from distrivote.engines.base import SamplingParams
+    from distrivote.engines.choice import EngineChoice
+    from distrivote.generation.cluster import Cluster
+    from distrivote.steering import DeepConfOnline, SelfStepConf
+
+_MODEL, _SAMPLING = "Model", "Sampling"
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="A GGUF file, hf:ORG/REPO/FILE or the built-in smollm2-135m; for a server the name of its"
+        " model, for vllm and transformers a folder or ORG/NAME.",
+        show_default=False,
+    ),
+]
+BaseUrl = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="URL",
+        help="An OpenAI-compatible server; repeat it for several.",
+        show_default=False,
+        rich_help_panel=_MODEL,
+    ),
+]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="The server's key; OPENAI_API_KEY by default.",
+        show_default=False,
+        rich_help_panel=_MODEL,
+    ),
+]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Where steps end: paragraph (the default), line, exact, window:N or entropy.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(metavar="N", help="The same seed, the same trajectories.", rich_help_panel=_SAMPLING),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="The longest trajectory; 256 for the built-in model, 1024 for other GGUF files, else 16384.",
+        show_default=False,
+    ),
+]
+Ssc = Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops (SelfStepConf).")]
+Thinking = Annotated[
+    bool | None,
+    typer.Option(
+        "--thinking/--no-thinking",
+        help="Switch a thinking model's thinking.",
+        show_default=False,
+        rich_help_panel=_SAMPLING,
+    ),
+]
+Guard = Annotated[bool, typer.Option("--guard/--no-guard", help="Reflect once instead of ending unsure.")]
+AsPublished = Annotated[
+    bool,
+    typer.Option(
+        "--as-published",
+        help="As the authors' released code does it (see docs/method.md), to compare with their numbers:"
+        " by default with --split exact; not with servers.",
+    ),
+]
+StopWhen = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="Stop sampling once the vote is settled: consensus, beta or vote (see docs/stopping.md).",
+        show_default=False,
+        rich_help_panel=_SAMPLING,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions(OptionGroup):
+    """Which engine with which model."""
+
+    panel: ClassVar[str] = _MODEL
+
+    model: Model = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="embedded, openai (any compatible server), vllm or transformers; by default openai with"
+            " --base-url, else embedded.",
+            show_default=False,
+        ),
+    ] = None
+    base_url: BaseUrl = None
+    api_key: ApiKey = None
+    slots: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="embedded: trajectories that advance together, 32 by default."),
+    ] = None
+    threads: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="embedded: for decoding; by default all or half of the processors."),
+    ] = None
+    parallel: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="openai: trajectories under way at most, 64 by default."),
+    ] = None
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="An argument of the engine, such as tensor_parallel_size=2, device=cuda or n_parallel=256.",
+            show_default=False,
+        ),
+    ] = None
+
+    def choice(self) -> EngineChoice:
+        """Return the engine that the options describe."""
+        from distrivote.engines.choice import EngineChoice, parse_options
+        from distrivote.errors import InputError
+
+        urls = self.base_url or ()
+        name = EngineChoice.of(self.engine, self.model, urls, self.api_key, {}).engine
+        own = {
+            "n_slots": ("--slots", "embedded", self.slots),
+            "n_threads": ("--threads", "embedded", self.threads),
+            "n_parallel": ("--parallel", "openai", self.parallel),
+        }
+        given = parse_options(self.option or ())
+        for argument, (option, needed, value) in own.items():
+            if value is not None and name != needed:
+                raise InputError(f"{option} is for the {needed} engine, and this is {name}: leave it out")
+            if value is not None:
+                given[argument] = value
+        return EngineChoice.of(self.engine, self.model, urls, self.api_key, given)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions(OptionGroup):
+    """How trajectories are sampled."""
+
+    panel: ClassVar[str] = _SAMPLING
+
+    temperature: Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")] = 0.6
+    top_p: Annotated[
+        float, typer.Option(metavar="X", help="Sample among the likeliest tokens of this total share.")
+    ] = 0.95
+    top_k: Annotated[int, typer.Option(metavar="N", help="Sample among the N likeliest tokens; 0: all.")] = 0
+    min_p: Annotated[
+        float, typer.Option(metavar="X", help="Leave out tokens below this share of the likeliest.")
+    ] = 0.0
+    max_tokens: MaxTokens = None
+    thinking: Thinking = None
+    seed: Seed = 0
+
+    def params(self, choice: EngineChoice) -> SamplingParams:
+        """Return the settings; the engine says how long trajectories may get if the options do not."""
+        from distrivote.engines.base import SamplingParams
+
+        return SamplingParams(
+            *(self.temperature, self.top_p, self.top_k, self.min_p),
+            max_tokens=choice.default_max_tokens if self.max_tokens is None else self.max_tokens,
+            seed=self.seed,
+            thinking=self.thinking,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringOptions(OptionGroup):
+    """How SelfStepConf reflects."""
+
+    panel: ClassVar[str] = "SelfStepConf"
+
+    ssc: Ssc = True
+    alpha: Annotated[float, typer.Option(metavar="X", help="How much of the threshold stays per step.")] = 0.8
+    delta: Annotated[float, typer.Option(metavar="X", help="Reflect below this share of the threshold.")] = (
+        0.8
+    )
+    reflection: Annotated[str, typer.Option(metavar="TEXT", help="The text to inject.")] = "wait"
+    split: Split = None
+    guard: Guard = False
+    as_published: AsPublished = False
+
+    def controller(self) -> SelfStepConf | None:
+        """Return the controller that the options describe; None without --ssc."""
+        from distrivote.errors import InputError
+        from distrivote.splitting import splitter
+        from distrivote.steering import SelfStepConf
+
+        if self.as_published and not self.ssc:
+            raise InputError(
+                "--as-published says how SelfStepConf reflects, and SelfStepConf is off: leave it or --no-ssc"
+                " and --deepconf out"
+            )
+        steps = splitter(self.split or ("exact" if self.as_published else "paragraph"))
+        if not self.ssc:
+            return None
+        return SelfStepConf(self.alpha, self.delta, self.reflection, steps, self.guard, self.as_published)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineOptions(SteeringOptions):
+    """How trajectories are steered where there may be a warm-up: by SelfStepConf or DeepConf."""
+
+    panel: ClassVar[str] = "SelfStepConf and DeepConf"
+
+    deepconf: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="End trajectories that are less sure than those of a warm-up: low or high, low:512 for"
+            " windows of 512 tokens. It takes the place of SelfStepConf (see docs/stopping.md).",
+            show_default=False,
+        ),
+    ] = None
+
+    def online(self) -> DeepConfOnline | None:
+        from distrivote.steering.deepconf import online_rule
+
+        return online_rule(self.deepconf)
+
+    def controller(self) -> SelfStepConf | None:
+        """Return SelfStepConf, where DeepConf does not take its place."""
+        asked = {name: value for name, value in asdict(self).items() if name != "deepconf"}
+        return SteeringOptions(**asked | {"ssc": self.ssc and self.deepconf is None}).controller()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOptions(OptionGroup):
+    """How several processes or machines share the sampling of a run."""
+
+    panel: ClassVar[str] = "Machines"
+
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Sample only the share I of N: every N-th question; other processes sample the others.",
+            show_default=False,
+        ),
+    ] = None
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help="Sample on a Ray cluster; without an address one is started on this machine.",
+            show_default=False,
+        ),
+    ] = None
+    workers: Annotated[int, typer.Option(metavar="N", help="Ray: engines at most.")] = 1
+    worker_cpus: Annotated[float, typer.Option(metavar="X", help="Ray: processors of each engine.")] = 1.0
+    worker_gpus: Annotated[float, typer.Option(metavar="X", help="Ray: GPUs of each engine.")] = 0.0
+
+    def share(self) -> Shard:
+        from distrivote.benchmarks.shard import Shard
+
+        return Shard.parse(self.shard)
+
+    def cluster(self) -> Cluster | None:
+        from distrivote.generation.cluster import Cluster
+
+        if self.ray is None:
+            return None
+        return Cluster(self.ray, self.workers, self.worker_cpus, self.worker_gpus)
