@@ -135,7 +135,7 @@ def _solve(
 ) -> _Asked:
     from distrivote.answers.extract import extractor
     from distrivote.answers.mathverify import shared_verifier
-    from distrivote.cli.live import Sampling
+    from distrivote.cli.ask_display import AskDisplay
     from distrivote.engines.choice import open_engine
     from distrivote.flow import sample, solution_of
     from distrivote.nouns import count
@@ -157,7 +157,7 @@ def _solve(
 
     pooled = same.for_pool()
     trajectories, stopped, settled = [], False, False
-    with Sampling(console, budget, answer_in) as display:
+    with AskDisplay(budget, pooled) as display:
         try:
             with closing(
                 sample(
@@ -170,7 +170,7 @@ def _solve(
             ) as samples:
                 for trajectory in samples:
                     trajectories.append(trajectory)
-                    display.add(trajectory)
+                    display.add(answer_in(trajectory.text))
             settled = len(trajectories) < budget
         except KeyboardInterrupt:
             stopped = True

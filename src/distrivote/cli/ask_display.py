@@ -1,0 +1,67 @@
+"""How far the sampling of one question is, for people at a terminal, and the answers so far."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from distrivote.cli.progress import ProgressDisplay, time_left
+from distrivote.engines.base import Progress
+from distrivote.nouns import count
+from distrivote.report.text import shortened
+
+if TYPE_CHECKING:
+    from distrivote.answers.equality import Equality
+
+_ANSWERS = 4
+_LONGEST = 20
+
+
+class AskDisplay(ProgressDisplay):
+    """Counts trajectories, tokens and votes from its beginning on; only a terminal shows them."""
+
+    def __init__(self, budget: int, same: Equality) -> None:
+        super().__init__(patience=0.0)
+        self._budget = budget
+        self._key = same.key
+        self._n_done = 0
+        self._labels: dict[Hashable, str] = {}
+        self._votes: Counter[Hashable] = Counter()
+        self._progress = Progress(0, 0, 0)
+        self._begun = time.monotonic()
+        self._show()
+
+    @property
+    def seconds(self) -> float:
+        """How long the sampling has taken."""
+        return time.monotonic() - self._begun
+
+    def watch(self, progress: Progress) -> None:
+        """Show how far the engine is."""
+        self._progress = progress
+        self._show()
+
+    def add(self, answer: str | None) -> None:
+        """Count the answer of a trajectory that has finished, None if it has none."""
+        self._n_done += 1
+        if answer is not None:
+            form = answer if self._key is None else self._key(answer)
+            self._labels.setdefault(form, answer)
+            self._votes[form] += 1
+        self._show()
+
+    def _show(self) -> None:
+        seconds, n_tokens = self.seconds, self._progress.n_tokens
+        parts = [f"{self._n_done}/{self._budget}", count(n_tokens, "token")]
+        if seconds > 0.5:
+            parts.append(f"{n_tokens / seconds:,.0f} tok/s")
+        parts += time_left(seconds, self._n_done, self._budget)
+        parts.append(count(self._progress.n_reflections, "reflection"))
+        shares = [
+            f"{shortened(self._labels[form], _LONGEST)} {n_votes / self._votes.total():.0%}"
+            for form, n_votes in self._votes.most_common(_ANSWERS)
+        ]
+        below = "so far   " + " · ".join(shares) if shares else ""
+        self.tell(self._n_done / self._budget, "sampling", *parts, below=below)
