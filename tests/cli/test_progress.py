@@ -61,14 +61,6 @@ def test_in_a_pipe_nothing_is_shown(clock: Clock, monkeypatch: pytest.MonkeyPatc
     assert stream.getvalue() == ""
 
 
-def test_a_display_that_is_switched_off_shows_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = terminal_of(monkeypatch)
-    with ProgressDisplay(patience=0, on=False) as display:
-        clock.now += 60
-        display.tell(0.5, "voting")
-    assert terminal.getvalue() == ""
-
-
 def test_it_is_drawn_ten_times_a_second_at_most(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
     with ProgressDisplay(patience=0) as display:

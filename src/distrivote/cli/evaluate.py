@@ -264,10 +264,9 @@ def _print_tables(report: Report) -> None:
 
     from distrivote.report.settings import settings_line
     from distrivote.report.terminal.table import result_table
-    from distrivote.report.text import shortened
 
     console = open_console(sys.stdout)
-    console.print(Text(shortened(settings_line(report), console.width), style="dim"))
+    console.print(Text(settings_line(report), style="dim"))
     for result in report.results:
         for table in result.tables:
             console.print()

@@ -158,7 +158,7 @@ def _numbers(text: str) -> list[int]:
 def _print_table(result: Result, priced: bool) -> None:
     from rich.text import Text
 
-    from distrivote.report.terminal.columns import Column, lines_of
+    from distrivote.report.terminal.columns import Column, left_out, lines_of
 
     rows = result.tables[0].rows
     columns = [
@@ -171,7 +171,7 @@ def _print_table(result: Result, priced: bool) -> None:
         Column("gain, points", [_gain(row) for row in rows], right=True),
     ]
     screen = open_console(sys.stdout)
-    for line in lines_of(columns, screen.width):
+    for line in [*lines_of(columns, screen.width), *left_out(columns, screen.width)]:
         screen.print(line)
 
 

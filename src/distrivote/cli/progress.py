@@ -25,8 +25,8 @@ _EVERY = 0.1
 class ProgressDisplay:
     """Shows itself after two seconds unless told otherwise, and only on a terminal."""
 
-    def __init__(self, patience: float = _PATIENCE, *, on: bool = True) -> None:
-        self._on = on and sys.stderr.isatty()
+    def __init__(self, patience: float = _PATIENCE) -> None:
+        self._on = sys.stderr.isatty()
         self._next = time.monotonic() + patience
         self._line: ProgressLine | None = None
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from distrivote.cli.console import open_console
 from distrivote.cli.messages import note, say
 from distrivote.cli.run_display import RunDisplay
 
@@ -112,15 +113,14 @@ def tell_header(settings: RunSettings, engine: DeferredEngine) -> None:
 
     n = len(settings.shard.of(settings.benchmark.problems))
     share = "" if settings.shard.n == 1 else f" (shard {settings.shard})"
-    steering = "SelfStepConf off" if settings.controller is None else "SelfStepConf on"
-    model = engine.choice.model or ("" if engine.choice.base_urls else engine.model)
+    known = engine.choice.model or ("" if engine.choice.base_urls else engine.model)
     parts = [
-        f"{settings.benchmark.name}, {count(n, 'question')}{share}",
-        f"{count(settings.budget, 'trajectory')} each",
-        f"{model}, {engine.name}" if model else engine.name,
-        steering,
+        settings.benchmark.name,
+        f"{count(n, 'question')}{share} × {count(settings.budget, 'trajectory')}",
+        known or engine.name,
+        "SelfStepConf off" if settings.controller is None else "SelfStepConf on",
     ]
-    say(" · ".join(parts))
+    open_console(sys.stderr).print(" · ".join(parts), no_wrap=True, overflow="ellipsis")
 
 
 def tell_how_to_go_on() -> None:

@@ -44,7 +44,18 @@ def runs(
     elif not found:
         say(f"no runs in {folder}")
     else:
+        if sys.stdout.isatty():
+            found = [_shown_briefly(facts, folder) for facts in found]
         _print_table(found, ["run", "benchmark", "model", "ssc", "questions", "trajectories", "tokens"])
+
+
+def _shown_briefly(facts: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Return the facts of a run for a terminal: its name in the folder, its benchmark without the source."""
+    name = os.path.relpath(facts["run"], folder)
+    return facts | {
+        "run": facts["run"] if name == "." else name,
+        "benchmark": facts["benchmark"].partition(": ")[0],
+    }
 
 
 def show(
@@ -251,7 +262,7 @@ def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
         return
     from rich.text import Text
 
-    from distrivote.report.terminal.columns import Column, lines_of
+    from distrivote.report.terminal.columns import Column, left_out, lines_of
 
     columns: list[Column] = []
     for name in names:
@@ -266,6 +277,6 @@ def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
         columns.append(Column(name, cells, right=is_number, least=least, ends=ends))
     screen = open_console(sys.stdout)
     screen.print()
-    for line in lines_of(columns, screen.width):
+    for line in [*lines_of(columns, screen.width), *left_out(columns, screen.width)]:
         screen.print(line)
     screen.print()

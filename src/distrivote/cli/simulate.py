@@ -200,7 +200,7 @@ def _print_list(presets: list[Preset], as_json: bool) -> None:
         return
     from rich.text import Text
 
-    from distrivote.report.terminal.columns import Column, lines_of
+    from distrivote.report.terminal.columns import Column, left_out, lines_of
 
     def share(value: float) -> Text:
         return Text(f"{100 * value:.1f}")
@@ -218,7 +218,7 @@ def _print_list(presets: list[Preset], as_json: bool) -> None:
         ),
     ]
     screen = open_console(sys.stdout)
-    for line in lines_of(columns, screen.width):
+    for line in [*lines_of(columns, screen.width), *left_out(columns, screen.width)]:
         screen.print(line)
     screen.print(
         Text("  A model's name alone makes a run per benchmark. These are simulations.", style="dim")

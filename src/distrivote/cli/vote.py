@@ -177,8 +177,7 @@ def _vote_on_all(
 
     def vote_once(printout: Printout) -> Totals:
         totals = Totals(methods, bar)
-        # A document that is written to the terminal as it comes is its own progress.
-        progress = ProgressDisplay(on=not (as_json and sys.stdout.isatty()))
+        progress = ProgressDisplay()
         group = hold_questions if held else stream_questions
         with ExitStack() as stack:
             stack.enter_context(progress)

@@ -6,8 +6,8 @@ from goldens.model import at_model, steering
 from goldens.transcript import PIPE, TEXT, Session
 
 COMMANDS = (
-    *("ask", "generate", "vote", "import", "serve", "evaluate", "calibrate", "simulate", "plan", "doctor"),
-    *("runs", "show", "compact", "export"),
+    *("ask", "generate", "vote", "import", "serve", "evaluate", "calibrate", "simulate", "plan"),
+    *("doctor", "reproduce", "runs", "show", "compact", "export"),
 )
 
 

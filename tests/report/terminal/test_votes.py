@@ -73,7 +73,9 @@ def test_the_table_says_it_with_words_and_marks() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_line_is_wider_than_the_terminal_and_none_wraps(width: int) -> None:
     text = shown(vote_table(ROWS, ["dis-gmm"], width, n_questions=50), width)
-    assert len(text.splitlines()) == 1 + len(ROWS) + 1
+    lines = text.splitlines()
+    below = next(i for i, line in enumerate(lines) if line.strip().startswith(("no room", "…46")))
+    assert below == 1 + len(ROWS)
     assert max(cell_len(line) for line in text.splitlines()) <= width
     for part in ("question", "answer", "majority"):
         assert part[:3] in text.splitlines()[0]

@@ -6,6 +6,7 @@ except those that must stay.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,13 +52,7 @@ class Column:
 
 def lines_of(columns: Sequence[Column], width: int) -> list[Text]:
     """Return the header and a line per row, none wider than the terminal."""
-    shown = list(columns)
-    gap = _GAP if total_width([c.natural for c in shown], _GAP) <= width else _NARROW_GAP
-    while total_width([c.narrowest for c in shown], gap) > width:
-        extra = [column for column in shown if not column.must]
-        if not extra:
-            break
-        shown = [column for column in shown if column is not extra[-1]]
+    shown, gap = _fitting(columns, width)
     widths = _widths(shown, width, gap)
     header = [(Text(column.header, style="dim"), Text()) for column in shown]
     rows = zip(*(column.pairs for column in shown), strict=True)
@@ -65,6 +60,26 @@ def lines_of(columns: Sequence[Column], width: int) -> list[Text]:
     for line in lines:
         line.truncate(width)
     return lines
+
+
+def left_out(columns: Sequence[Column], width: int) -> list[Text]:
+    """Return the lines that name the columns for which there is no room; nothing if there is for all."""
+    shown, _ = _fitting(columns, width)
+    names = [column.header for column in columns if all(column is not other for other in shown)]
+    said = f"no room here for: {', '.join(names)}" if names else ""
+    return [indented(line, width, "dim") for line in textwrap.wrap(said, max(1, width - INDENT))]
+
+
+def _fitting(columns: Sequence[Column], width: int) -> tuple[list[Column], int]:
+    """Return the columns that fit, and the gap between them."""
+    shown = list(columns)
+    gap = _GAP if total_width([c.natural for c in shown], _GAP) <= width else _NARROW_GAP
+    while total_width([c.narrowest for c in shown], gap) > width:
+        extra = [column for column in shown if not column.must]
+        if not extra:
+            break
+        shown = [column for column in shown if column is not extra[-1]]
+    return shown, gap
 
 
 def _widths(columns: Sequence[Column], width: int, gap: int) -> list[int]:

@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.text import Text
 
 from distrivote.nouns import count
-from distrivote.report.terminal.columns import INDENT, Column, indented, lines_of
+from distrivote.report.terminal.columns import INDENT, Column, indented, left_out, lines_of
 from distrivote.report.terminal.palette import CHECK, CROSS, Palette, palette
 from distrivote.report.text import shortened
 
@@ -80,7 +80,7 @@ def vote_table(
         columns.append(Column("majority", beside, least=11, must=True))
     if len(methods) == 1:
         columns += _details([row.choices[0] for row in rows], colours)
-    lines = lines_of(columns, width)
+    lines = [*lines_of(columns, width), *left_out(columns, width)]
     if n_questions is not None and n_questions > len(rows):
         more = f"…{count(n_questions - len(rows), 'more question')}; -o FILE or --json gives all"
         lines.append(indented(more, width, "dim"))
