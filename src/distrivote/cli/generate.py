@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from distrivote.cli.groups import OptionGroup, grouped
+from distrivote.cli.interrupts import terminated_like_interrupted
 from distrivote.cli.options import OUTPUT, Json, QuestionOptions, Same, StorageOptions
 from distrivote.cli.run_sampling import deferred, sampled, tell_header, tell_how_to_go_on
 from distrivote.cli.sampling_options import (
@@ -17,7 +18,6 @@ from distrivote.cli.sampling_options import (
     SteeringOptions,
     StopWhen,
 )
-from distrivote.cli.signals import terminated_like_interrupted
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:

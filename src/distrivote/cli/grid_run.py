@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from distrivote.cli.grid_steps import report_file, settings_of
+from distrivote.cli.interrupts import terminated_like_interrupted
 from distrivote.cli.messages import note, say
 from distrivote.cli.run_sampling import sampled, tell_how_to_go_on
-from distrivote.cli.signals import terminated_like_interrupted
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
