@@ -242,6 +242,17 @@ def test_a_sweep_makes_its_runs_and_its_experiment(
     assert table.get(sweep, "delta" if sweep == "delta" else "window of 512") in out
 
 
+def test_as_published_is_for_the_arms_with_selfstepconf_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "fake", "-o", "out", *SMALL, "--as-published", "--dry-run", "--json")
+    assert code == 0
+    commands = [step["command"] for step in json.loads(out)["stages"][0]["steps"]]
+    assert ["--as-published" in each for each in commands] == ["--no-ssc" not in each for each in commands]
+    assert len(set(commands)) == 2
+    code, _, err = run(capsys, "fake", "-o", "out", *SMALL, "--as-published", "--no-ssc", "--dry-run")
+    assert code == 2
+    assert "SelfStepConf is off" in err
+
+
 def test_a_folder_of_other_settings_is_refused_before_anything_is_sampled(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
