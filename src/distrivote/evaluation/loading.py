@@ -23,6 +23,7 @@ from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
+from distrivote.steering.choice import is_selfstepconf
 from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, N_TOKENS, QUESTION_ID
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import question_starts
@@ -228,7 +229,7 @@ def _run_set(name: str, manifest: Manifest, pools: tuple[Pool, ...]) -> PoolSet:
         for key, value in _settings(ssc or {}).items()
     } | conditions
     model = manifest.model or "unknown model"
-    steered = ssc is not None and ssc.get("kind") == "SelfStepConf"
+    steered = is_selfstepconf(ssc)
     if ssc is not None and not steered:
         model = f"{model} ({ssc.get('kind')})"
     return PoolSet(name, model, manifest.benchmark, pools, steered, settings)

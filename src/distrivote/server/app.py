@@ -33,7 +33,7 @@ from distrivote.server.completions import answer_completion
 from distrivote.server.errors import failure_of_validation, failure_reply, json_reply, on_error
 from distrivote.server.gate import Gate, Lane
 from distrivote.server.guard import Guard
-from distrivote.server.live import answer_page, ssc_json
+from distrivote.server.live import answer_page, steering_json
 from distrivote.server.memory import Memory
 from distrivote.server.metrics import Metrics
 from distrivote.server.questions import House, parse_model
@@ -53,7 +53,7 @@ from distrivote.server.schemas import (
     field_names,
 )
 from distrivote.server.settings import Settings
-from distrivote.steering import SelfStepConf
+from distrivote.steering import steering_of
 from distrivote.voting.methods import METHODS, parse_method
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.stopping import RULES
@@ -214,7 +214,7 @@ def _settings_json(house: House) -> dict[str, Any]:
             "temperature": params.temperature,
             "top_p": params.top_p,
             "seed": params.seed,
-            "ssc": ssc_json(SelfStepConf(), "paragraph") if settings.ssc else None,
+            "ssc": steering_json(steering_of("auto") if settings.ssc else None, "paragraph"),
         },
         "has_run": settings.run is not None,
     }

@@ -23,7 +23,6 @@ from distrivote.nouns import count
 from distrivote.server.errors import NoAnswerError
 from distrivote.server.gate import Lane
 from distrivote.server.questions import Question
-from distrivote.steering import DeepConfOnline
 from distrivote.trajectory import Trajectory
 from distrivote.voting.abstaining import withheld
 
@@ -226,6 +225,7 @@ class _Sampling:
             stopped = f"the vote was settled after {n} of {of} ({question.stop_when.name})"
             n_saved = solution.n_tokens_saved
         n_tokens = max(self._progress.n_tokens, solution.n_tokens)
-        if question.memory is not None and not isinstance(question.controller, DeepConfOnline):
+        steering = question.controller
+        if question.memory is not None and (steering is None or not steering.ends_trajectories):
             question.memory.learn(self._engine.model, solution.ballot)
         return Outcome(*(solution, n_tokens, n_saved, seconds, stopped), question.min_probability)

@@ -24,7 +24,7 @@ from distrivote.server.replies import GONE, Service, held_gate
 from distrivote.server.schemas import AskRequest
 from distrivote.server.shapes import trajectory_json, vote_json
 from distrivote.server.streaming import EventStream, event
-from distrivote.steering import SelfStepConf
+from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.vote import vote
@@ -102,7 +102,7 @@ class _Pool:
         self._indices.append(trajectory.index)
         self._answers.append(answer)
         self._confidences.append(confidence)
-        return trajectory_json(trajectory, answer, confidence, question.ssc)
+        return trajectory_json(trajectory, answer, confidence, question.controller)
 
     def tally(self) -> dict[str, Any]:
         """Vote on the trajectories so far."""
@@ -124,7 +124,7 @@ def _started(service: Service, question: Question) -> dict[str, Any]:
         "budget": question.budget,
         "method": question.pipeline.name,
         "template": question.problem.template,
-        "ssc": None if question.ssc is None else ssc_json(question.ssc, question.split),
+        "ssc": steering_json(question.controller, question.split),
         "stop_when": None if question.stop_when is None else question.stop_when.name,
         "temperature": params.temperature,
         "top_p": params.top_p,
@@ -133,14 +133,10 @@ def _started(service: Service, question: Question) -> dict[str, Any]:
     }
 
 
-def ssc_json(controller: SelfStepConf, split: str) -> dict[str, Any]:
-    """Return the settings of SelfStepConf."""
-    return {
-        "alpha": controller.alpha,
-        "delta": controller.delta,
-        "reflection": controller.reflection,
-        "split": split,
-    }
+def steering_json(controller: Controller | None, split: str) -> dict[str, Any] | None:
+    """Return the settings of a controller, None if it has none to show."""
+    settings = {} if controller is None else controller.settings()
+    return settings | {"split": split} if settings else None
 
 
 def _progress(moved: Moved, question: Question) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from distrivote.server.memory import Memory
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
-from distrivote.steering import Controller, DeepConfOnline, SelfStepConf
+from distrivote.steering import Controller, SelfStepConf
 from distrivote.steering.deepconf import online_rule
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
@@ -69,11 +69,6 @@ class Question:
 
     measure: str | None = None
     """What a confidence is; None: as `solve` has it."""
-
-    @property
-    def ssc(self) -> SelfStepConf | None:
-        """SelfStepConf, if that is what steers."""
-        return self.controller if isinstance(self.controller, SelfStepConf) else None
 
 
 class House(NamedTuple):
@@ -208,7 +203,7 @@ def _budget(budget: int | None, settings: Settings) -> int:
 
 def _controller(
     fields: bool | SscFields | None, deepconf: str | None, settings: Settings
-) -> SelfStepConf | DeepConfOnline | None:
+) -> Controller | None:
     if deepconf is not None:
         if fields:
             raise InputError("deepconf takes the place of SelfStepConf: leave out ssc or deepconf")

@@ -81,7 +81,7 @@ async def reply(service: Service, request: Request, question: Question, shape: S
     document = _head(question, shape, shape.whole) | {
         "choices": [shape.choice(best.text, best.finish_reason)],
         "usage": _usage(outcome),
-        "distrivote": outcome_json(outcome, question.ssc, question.return_trajectories),
+        "distrivote": outcome_json(outcome, question.controller, question.return_trajectories),
     }
     return json_reply(document)
 
@@ -176,7 +176,7 @@ def _pieces(
     pieces: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (shape.piece(best.text[at : at + _PIECE], None, first=False), {}) for at in cuts
     ]
-    vote = outcome_json(outcome, question.ssc, question.return_trajectories)
+    vote = outcome_json(outcome, question.controller, question.return_trajectories)
     last = shape.piece(None, best.finish_reason, first=False)
     return [*pieces, (last, {"distrivote": {"event": "vote"} | vote})]
 

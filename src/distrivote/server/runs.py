@@ -18,10 +18,10 @@ from distrivote.errors import InputError
 from distrivote.report.printouts import unmeasured_notes
 from distrivote.server.errors import number
 from distrivote.server.shapes import steps_json, vote_json
-from distrivote.steering import SelfStepConf
+from distrivote.steering import Controller
+from distrivote.steering.choice import stored_controller
 from distrivote.store.beliefs import learned_first
 from distrivote.store.results.votes import Results, Totals, hold_elections, scale_of_rows
-from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Row, trajectory_of
 from distrivote.store.runs.run import Run, known_tokens
 from distrivote.store.runs.sources import check_ks
@@ -162,7 +162,7 @@ def question_json(
     answers = _answers(rows)
     ballot = Ballot.of(answers, [row["confidence"] for row in rows])
     tally = vote(ballot, method=_believing(path, pipeline), calibration=calibration)
-    controller = _controller(run.manifest)
+    controller = stored_controller(run.manifest.ssc)
     best = max(
         (at for at, answer in enumerate(answers) if answer is not None and answer == tally.answer),
         key=lambda at: (rows[at]["confidence"] or 0.0, -at),
@@ -176,7 +176,7 @@ def question_json(
         "majority_right": _right(rows, answers, tally.majority),
         "method": tally.method,
         "best": None if best is None else rows[best]["sample"],
-        "ssc": None if controller is None else {"alpha": controller.alpha, "delta": controller.delta},
+        "ssc": _threshold(controller),
         "tally": vote_json(tally, ballot, [row["sample"] for row in rows]),
         "trajectories": [_trajectory_json(row, (), controller) for row in rows],
     }
@@ -211,7 +211,7 @@ def sample_json(path: Path, question_id: str, sample: int) -> dict[str, Any]:
         ) from None
     row: dict[str, Any] = {name: getattr(stored, name) for name in Row.__dataclass_fields__}
     lists = {name: value.tolist() for name, value in row.items() if isinstance(value, np.ndarray)}
-    return _trajectory_json(row | lists, trajectory_of(stored).tokens, _controller(run.manifest))
+    return _trajectory_json(row | lists, trajectory_of(stored).tokens, stored_controller(run.manifest.ssc))
 
 
 def _right(rows: list[dict[str, Any]], answers: list[str | None], winner: Answer | None) -> bool | None:
@@ -226,16 +226,14 @@ def _right(rows: list[dict[str, Any]], answers: list[str | None], winner: Answer
     return 2 * sum(told) > len(told) if told else None
 
 
-def _controller(manifest: Manifest) -> SelfStepConf | None:
-    """Return SelfStepConf as the run had it, as far as its threshold goes."""
-    ssc = manifest.ssc
-    if ssc is None or ssc.get("kind") != "SelfStepConf":
-        return None
-    return SelfStepConf(ssc["alpha"], ssc["delta"])
+def _threshold(controller: Controller | None) -> dict[str, float | str] | None:
+    """Return the two settings that a threshold is made of, None if there is no threshold."""
+    settings = {} if controller is None else controller.settings()
+    return {name: settings[name] for name in ("alpha", "delta")} if settings else None
 
 
 def _trajectory_json(
-    row: dict[str, Any], tokens: tuple[str, ...], controller: SelfStepConf | None
+    row: dict[str, Any], tokens: tuple[str, ...], controller: Controller | None
 ) -> dict[str, Any]:
     reflections = row["reflections"]
     lengths = row["reflection_lengths"] or [0] * len(reflections or ())

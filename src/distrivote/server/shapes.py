@@ -18,13 +18,13 @@ from distrivote.report.terminal.explanation import told
 from distrivote.server.asking import Outcome
 from distrivote.server.errors import number
 from distrivote.splitting import DelimiterSplitter, step_ends
-from distrivote.steering import SelfStepConf, thresholds
+from distrivote.steering import Controller
 from distrivote.trajectory import Insertion, Interventions, Trajectory
 from distrivote.voting.ballot import Ballot, Split, Tally
 
 
 def trajectory_json(
-    trajectory: Trajectory, answer: str | None, confidence: float, controller: SelfStepConf | None
+    trajectory: Trajectory, answer: str | None, confidence: float, controller: Controller | None
 ) -> dict[str, Any]:
     """Return a trajectory with its steps, the line that they were held against, and its reflections."""
     record = _record(trajectory, controller)
@@ -40,13 +40,13 @@ def trajectory_json(
     }
 
 
-def _record(trajectory: Trajectory, controller: SelfStepConf | None) -> Interventions:
+def _record(trajectory: Trajectory, controller: Controller | None) -> Interventions:
     """Return what the controller saw, or the steps that it would have seen."""
     record = trajectory.interventions
     if record is not None and record.step_ends and record.step_ends[-1] == trajectory.n_tokens:
         return record
-    splitter = DelimiterSplitter() if controller is None else controller.split
-    if splitter.uses_entropy:
+    splitter = None if controller is None else controller.split
+    if splitter is None or splitter.uses_entropy:
         splitter = DelimiterSplitter()
     ends = step_ends(trajectory.tokens, splitter)
     confidences = step_confidences(token_confidence(trajectory.top_logprobs).values, ends)
@@ -54,21 +54,16 @@ def _record(trajectory: Trajectory, controller: SelfStepConf | None) -> Interven
     return Interventions(insertions, tuple(ends.tolist()), tuple(confidences.tolist()))
 
 
-def steps_json(
-    record: Interventions, tokens: Sequence[str], controller: SelfStepConf | None
-) -> dict[str, Any]:
+def steps_json(record: Interventions, tokens: Sequence[str], controller: Controller | None) -> dict[str, Any]:
     """Return steps and reflections; where they are in the text only if the tokens are known."""
     places = [0, *accumulate(map(_utf16, tokens))]
     known = bool(tokens) and (not record.step_ends or record.step_ends[-1] < len(places))
-    line: list[float | None] = []
-    if controller is not None and record.step_ends:
-        taus = thresholds(record, controller.alpha, controller.delta)
-        line = [None, *(number(controller.delta * tau) for tau in taus[:-1])]
+    line = () if controller is None or not record.step_ends else controller.line(record)
     return {
         "step_ends": list(record.step_ends),
         "step_confidences": [number(value) for value in record.step_confidences],
         "step_text_ends": [places[end] for end in record.step_ends] if known else [],
-        "thresholds": line,
+        "thresholds": [number(value) for value in line],
         "reflections": [
             _reflection_json(insertion, record.step_ends, places if known else None)
             for insertion in record.insertions
@@ -188,7 +183,7 @@ def _split_json(split: Split | None) -> dict[str, Any] | None:
 
 
 def outcome_json(
-    outcome: Outcome, controller: SelfStepConf | None, return_trajectories: bool
+    outcome: Outcome, controller: Controller | None, return_trajectories: bool
 ) -> dict[str, Any]:
     """Return the `distrivote` object of a reply: what `ask --json` says of a vote, and what it took."""
     solution = outcome.solution

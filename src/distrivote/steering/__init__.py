@@ -2,11 +2,12 @@
 
 `controller` is the seam between a rule and the engine that drives it, `reflection` is SelfStepConf on
 it, `threshold` the rule of SelfStepConf over steps, `released` what the authors' released code does instead,
-`budget` a second controller, `deepconf` one that ends trajectories early, and `replay` the record of a
-trajectory that is finished.
+`budget` a second controller, `deepconf` one that ends trajectories early, `choice` says which of them is
+meant, and `replay` makes the record of a trajectory that is finished.
 """
 
 from distrivote.steering.budget import BudgetForcing
+from distrivote.steering.choice import Steering, steering_of
 from distrivote.steering.controller import ENDED, Controller, ControllerStream, End, Injection
 from distrivote.steering.deepconf import DeepConfOnline
 from distrivote.steering.reflection import SelfStepConf
@@ -24,7 +25,9 @@ __all__ = [
     "Injection",
     "ReleasedStream",
     "SelfStepConf",
+    "Steering",
     "lowest_ratio",
     "replay",
+    "steering_of",
     "thresholds",
 ]

@@ -22,12 +22,14 @@ token is reported by `at_end` and never pushed. At a token limit the engine stop
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from distrivote.answers.extract import auto
-from distrivote.trajectory import Insertion, Interventions
+from distrivote.answers.extract import Extractor, auto
+from distrivote.nouns import count
+from distrivote.splitting import Splitter
+from distrivote.trajectory import Insertion, Interventions, Trajectory
 
 if TYPE_CHECKING:
     from distrivote.steering.reflection import SelfStepConf
@@ -81,7 +83,18 @@ def gives_answer(text: str) -> bool:
 
 
 class Controller(Protocol):
-    """A rule that steers trajectories; one that derives from it has the defaults."""
+    """A rule that steers trajectories; one that derives from it has the defaults.
+
+    Everything that the rest of the library has to know about a rule is said here, so that its type is
+    asked nowhere outside this package.
+    """
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called where its work is shown."""
+        return type(self).__name__
 
     @property
     def uses_entropy(self) -> bool:
@@ -96,14 +109,61 @@ class Controller(Protocol):
         """
         return False
 
-    def plugin_settings(self) -> SelfStepConf | None:
-        """Return what vLLM's plugin has to be told to carry it out, None if the plugin can't."""
+    @property
+    def split(self) -> Splitter | None:
+        """Where the steps end that it judges; None if it knows no steps."""
         return None
+
+    @property
+    def measure(self) -> str | None:
+        """The measure that it judges whole trajectories by; None if it judges none."""
+        return None
+
+    @property
+    def n_warmup(self) -> int:
+        """How many trajectories have to finish before it can steer the others; see `after`."""
+        return 0
+
+    @property
+    def ends_trajectories(self) -> bool:
+        """Whether it ends trajectories for their confidence, so that those which vote are the surer ones."""
+        return False
+
+    def after(self, confidences: Iterable[float]) -> Controller:  # noqa: ARG002
+        """Return it for the trajectories after a warm-up whose trajectories have these confidences.
+
+        They are by its own measure, NaN where unknown.
+        """
+        return self
+
+    def answering(self, find: Extractor) -> Controller:  # noqa: ARG002
+        """Return it for questions whose answers are found in this way."""
+        return self
 
     @property
     def has_answer(self) -> Callable[[str], bool]:
         """Says whether a text gives an answer: what its streams learn from `answered`."""
         return gives_answer
+
+    def settings(self) -> dict[str, float | str]:
+        """Return the settings that a page shows beside its work; empty if there is nothing to show."""
+        return {}
+
+    def line(self, record: Interventions) -> tuple[float, ...]:  # noqa: ARG002
+        """Return the confidence below which it would have acted at each step, NaN where it could not.
+
+        Empty if it holds steps against nothing.
+        """
+        return ()
+
+    def told(self, trajectories: Sequence[Trajectory]) -> str:
+        """Say in a few words what it did, also where it had nothing to do."""
+        records = [each.interventions for each in trajectories if each.interventions is not None]
+        return count(sum(record.n_reflections for record in records), "insertion")
+
+    def plugin_settings(self) -> SelfStepConf | None:
+        """Return what vLLM's plugin has to be told to carry it out, None if the plugin can't."""
+        return None
 
     def start(self) -> ControllerStream:
         """Return the stream of a new trajectory."""

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.steering.controller import Controller, ControllerStream, End, Injection
-from distrivote.trajectory import Interventions
+from distrivote.nouns import count
+from distrivote.steering.controller import ENDED, Controller, ControllerStream, End, Injection
+from distrivote.trajectory import Interventions, Trajectory
 
 ONLINE = {"low": 10.0, "high": 90.0}
 """The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
@@ -64,16 +65,28 @@ class DeepConfOnline(Controller):
         return cls(eta=ONLINE["high"])
 
     @property
+    def name(self) -> str:
+        return "DeepConf online"
+
+    @property
+    def ends_trajectories(self) -> bool:
+        return True
+
+    @property
     def measure(self) -> str:
         """The measure of trajectories that the threshold is made of."""
         return f"lowest-group:{self.window}"
 
-    def after(self, lowest: Iterable[float]) -> Self:
-        """Return the rule behind a warm-up with these lowest group confidences, NaN where unknown."""
-        known = [value for value in lowest if not math.isnan(value)]
+    def after(self, confidences: Iterable[float]) -> Self:
+        """Return the rule after a warm-up with these lowest group confidences, NaN where unknown."""
+        known = [value for value in confidences if not math.isnan(value)]
         if not known:
             return self
         return replace(self, threshold=float(np.percentile(known, 100 - self.eta)))
+
+    def told(self, trajectories: Sequence[Trajectory]) -> str:
+        n_ended = sum(trajectory.finish_reason == ENDED for trajectory in trajectories)
+        return f"{n_ended} of {count(len(trajectories), 'trajectory')} ended for low confidence"
 
     def start(self) -> ControllerStream:
         return _Stream(self.window, self.threshold)

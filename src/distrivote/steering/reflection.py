@@ -9,10 +9,13 @@ known here: see `threshold`. What the authors' released code does instead is in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
+from distrivote.answers.extract import Extractor
 from distrivote.errors import InputError
+from distrivote.nouns import count
 from distrivote.splitting import DelimiterSplitter, Splitter
 from distrivote.steering.controller import (
     Controller,
@@ -22,8 +25,8 @@ from distrivote.steering.controller import (
     gives_answer,
 )
 from distrivote.steering.released import ReleasedStream
-from distrivote.steering.threshold import Threshold, check_alpha_and_delta
-from distrivote.trajectory import Interventions
+from distrivote.steering.threshold import Threshold, check_alpha_and_delta, lowest_ratio, thresholds
+from distrivote.trajectory import Interventions, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class SelfStepConf(Controller):
     engines that own sampling can do so."""
 
     has_answer: Callable[[str], bool] = field(default=gives_answer, compare=False, repr=False)
-    """How the guard sees whether a text gives an answer."""
+    """How the guard sees whether a text gives an answer. It belongs to the question: see `answering`."""
 
     def __post_init__(self) -> None:
         check_alpha_and_delta(self.alpha, self.delta)
@@ -85,6 +88,26 @@ class SelfStepConf(Controller):
     def uses_entropy(self) -> bool:
         return self.split.uses_entropy
 
+    def answering(self, find: Extractor) -> SelfStepConf:
+        return replace(self, has_answer=partial(_finds, find))
+
+    def settings(self) -> dict[str, float | str]:
+        return {"alpha": self.alpha, "delta": self.delta, "reflection": self.reflection}
+
+    def line(self, record: Interventions) -> tuple[float, ...]:
+        taus = thresholds(record, self.alpha, self.delta)
+        return (math.nan, *(self.delta * tau for tau in taus[:-1])) if taus else ()
+
+    def told(self, trajectories: Sequence[Trajectory]) -> str:
+        records = [each.interventions for each in trajectories if each.interventions is not None]
+        reflections = count(sum(record.n_reflections for record in records), "reflection")
+        ratios = [lowest_ratio(record, self.alpha, self.delta) for record in records]
+        known = [ratio for ratio in ratios if ratio == ratio]
+        if not known:
+            return f"{reflections}; no trajectory has two steps to compare"
+        lowest = f"lowest step at {min(known):.2f} of the threshold"
+        return f"{reflections}, {lowest} (reflects below {self.delta:g})"
+
     def plugin_settings(self) -> SelfStepConf:
         return self
 
@@ -92,6 +115,10 @@ class SelfStepConf(Controller):
         if self.released:
             return ReleasedStream(self.alpha, self.delta, self.reflection, self.split)
         return _Stream(self)
+
+
+def _finds(find: Extractor, text: str) -> bool:
+    return find(text) is not None
 
 
 class _Stream:

@@ -22,6 +22,7 @@ from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError
 from distrivote.problem import same_for
 from distrivote.steering import Controller
+from distrivote.steering.choice import is_selfstepconf
 from distrivote.store.runs.schema import FORMAT_VERSION
 
 NAME = "manifest.json"
@@ -148,7 +149,7 @@ class Manifest:
                 raise InputError(f"{path}: {name} is not what a run has there: restore it from a copy")
         if not _is_controller(content["ssc"]):
             raise InputError(f"{path}: ssc has no numbers alpha and delta: restore it from a copy")
-        if content["ssc"] is not None and content["ssc"].get("kind") == "SelfStepConf":
+        if is_selfstepconf(content["ssc"]):
             content["ssc"] = _LATER_SSC | content["ssc"]
         grader = content.get("grader")
         if grader is not None and any(type(grader.get(name)) is not kind for name, kind in _GRADER.items()):
@@ -237,13 +238,12 @@ def _is_shallow(value: Any, deepest: int = _DEEPEST) -> bool:
 
 def _is_controller(ssc: Mapping[str, Any] | None) -> bool:
     """Say whether settings of SelfStepConf have the two that its threshold is made of."""
-    if ssc is None or ssc.get("kind") != "SelfStepConf":
-        return True
-    return all(type(ssc.get(name)) in (int, float) for name in ("alpha", "delta"))
+    numbers = (type((ssc or {}).get(name)) for name in ("alpha", "delta"))
+    return not is_selfstepconf(ssc) or all(kind in (int, float) for kind in numbers)
 
 
 def settings_of(value: object) -> dict[str, Any]:
-    """Return the kind and the fields of a settings object as JSON has them.
+    """Return the kind and the fields of a settings object as JSON has them, but for those not compared.
 
     >>> from distrivote.splitting import splitter
     >>> settings_of(splitter("window:512"))
@@ -252,7 +252,8 @@ def settings_of(value: object) -> dict[str, Any]:
     settings: dict[str, Any] = {"kind": type(value).__name__}
     if dataclasses.is_dataclass(value):
         for each in dataclasses.fields(value):
-            settings[each.name] = _plain(getattr(value, each.name))
+            if each.compare:
+                settings[each.name] = _plain(getattr(value, each.name))
     return settings
 
 
