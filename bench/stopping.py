@@ -107,7 +107,11 @@ def embedded(n_questions: int, budget: int, n_threads: int | None) -> list[dict[
     params = SamplingParams(temperature=0.8, max_tokens=48)
     pools = []
     for done, problem in enumerate(problems, 1):
-        pools.append(sorted(sample(engine, problem, budget, None, params), key=lambda t: t.index))
+        pools.append(
+            sorted(
+                sample(engine, problem, budget=budget, steering=None, params=params), key=lambda t: t.index
+            )
+        )
         print(f"{done} of {len(problems)} questions", file=sys.stderr, flush=True)
     engine.close()
     rows: list[dict[str, Any]] = []
@@ -121,7 +125,15 @@ def embedded(n_questions: int, budget: int, n_threads: int | None) -> list[dict[
             if name in online:
                 controller = DeepConfOnline(eta=online[name], window=WINDOW, n_warmup=budget // 4)
                 pool, rule, method = _cut(pool, controller), f"consensus:0.95:{budget // 4}", "wsc"
-            solution = solve(ReplayEngine(pool), problem, method, budget, controller, params, stop_when=rule)
+            solution = solve(
+                ReplayEngine(pool),
+                problem,
+                method=method,
+                budget=budget,
+                steering=controller,
+                params=params,
+                stop_when=rule,
+            )
             if name is None:
                 answers.append(solution.answer)
             right = solution.answer is not None and same_answer(str(solution.answer), problem.answer or "")

@@ -16,7 +16,7 @@ async def main() -> None:
     params = SamplingParams(max_tokens=64)
     # aclosing: leaving the loop early cancels what is under way before anything else happens.
     with distrivote.open() as engine:
-        async with aclosing(asample(engine, PROBLEM, 32, params=params)) as stream:
+        async with aclosing(asample(engine, PROBLEM, budget=32, params=params)) as stream:
             async for trajectory in stream:
                 trajectories.append(trajectory)
                 found = auto(trajectory.text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 from distrivote import (
+    DeepConfOnline,
     Equality,
     Problem,
+    SamplingParams,
     SelfStepConf,
     Solution,
     Trajectory,
@@ -24,10 +27,12 @@ from distrivote import (
     solve,
 )
 from distrivote.confidence import measure_named
+from distrivote.engines.base import Progress
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import EngineError, InputError, UnknownNameError
+from distrivote.problem import Message
 from distrivote.splitting import EntropySplitter
-from distrivote.steering import replay
+from distrivote.steering import Controller, replay
 from distrivote.voting.probability import Calibration
 from distrivote.voting.stopping import BetaRule
 
@@ -46,7 +51,7 @@ ENGINE = ReplayEngine([RIGHT] * 8 + [WRONG] * 10 + [SILENT] * 2)
 
 
 def test_a_solution_holds_answer_tally_and_trajectories() -> None:
-    solution = solve(ENGINE, "How many?", "dis-gmm", budget=20)
+    solution = solve(ENGINE, "How many?", method="dis-gmm", budget=20)
     assert solution.answer == "12"
     assert solution.tally.majority == "35"
     assert solution.tally.n_unanswered == 2
@@ -57,36 +62,38 @@ def test_a_solution_holds_answer_tally_and_trajectories() -> None:
 
 
 def test_another_method_decides_otherwise() -> None:
-    assert solve(ENGINE, "How many?", "sc", budget=20).answer == "35"
+    assert solve(ENGINE, "How many?", method="sc", budget=20).answer == "35"
 
 
 def test_trajectories_can_be_watched_and_voted_on_before_all_are_there() -> None:
     problem = Problem("How many?")
-    stream = sample(ENGINE, problem, 20)
+    stream = sample(ENGINE, problem, budget=20)
     some = [next(stream) for _ in range(4)]
     assert solution_of(problem, some).answer == "12"
 
 
 def test_the_order_in_which_trajectories_finish_does_not_matter() -> None:
-    found = list(sample(ENGINE, "How many?", 20))
+    found = list(sample(ENGINE, "How many?", budget=20))
     assert solution_of("How many?", found[::-1]).tally.scores == solution_of("How many?", found).tally.scores
 
 
 def test_one_reply_without_log_probabilities_does_not_cost_the_others() -> None:
     silent = Trajectory("It is \\boxed{35}.")
-    solution = solve(ReplayEngine([RIGHT] * 8 + [WRONG] * 8 + [silent]), "How many?", "dis-gmm", budget=17)
+    solution = solve(
+        ReplayEngine([RIGHT] * 8 + [WRONG] * 8 + [silent]), "How many?", method="dis-gmm", budget=17
+    )
     assert (solution.answer, solution.tally.majority, solution.tally.method) == ("12", "35", "dis-gmm")
     assert (solution.tally.n_unmeasured, solution.tally.fallback) == (1, False)
     said = "1 of 17 answers has no confidence: it counts in the majority only."
     assert said in solution.tally.notes
-    measured = solve(ReplayEngine([RIGHT] * 8 + [WRONG] * 8), "How many?", "dis-gmm", budget=16)
+    measured = solve(ReplayEngine([RIGHT] * 8 + [WRONG] * 8), "How many?", method="dis-gmm", budget=16)
     assert solution.tally.scores == measured.tally.scores
-    assert solve(ENGINE, "How many?", "dis-gmm", budget=20).tally.n_unmeasured == 0
+    assert solve(ENGINE, "How many?", method="dis-gmm", budget=20).tally.n_unmeasured == 0
 
 
 def test_replies_without_any_log_probabilities_are_counted() -> None:
     silent = [Trajectory(f"It is \\boxed{{{n}}}.") for n in (35, 12, 35)]
-    tally = solve(ReplayEngine(silent), "How many?", "dis-gmm", budget=3).tally
+    tally = solve(ReplayEngine(silent), "How many?", method="dis-gmm", budget=3).tally
     assert (tally.answer, tally.method, tally.fallback, tally.n_unmeasured) == ("35", "dis-gmm", True, 3)
     assert "No answer has a confidence, so majority voting decides, not dis-gmm." in tally.notes
     assert "(majority voting, not dis-gmm)" in tally.explain()
@@ -96,8 +103,8 @@ def test_replies_without_any_log_probabilities_are_counted() -> None:
 def test_the_measure_and_the_extractor_can_be_named(way: str) -> None:
     def solved(**how: Any) -> Solution:
         if way == "asolve":
-            return asyncio.run(asolve(ENGINE, "How many?", "bon", 20, **how))
-        return solve(ENGINE, "How many?", "bon", 20, **how)
+            return asyncio.run(asolve(ENGINE, "How many?", method="bon", budget=20, **how))
+        return solve(ENGINE, "How many?", method="bon", budget=20, **how)
 
     assert solved().ballot.confidences[0] == 10.0
     assert solved(measure="mean").ballot.confidences[0] == 7.5
@@ -111,12 +118,12 @@ def test_the_measure_and_the_extractor_can_be_named(way: str) -> None:
 
 
 def test_another_spelling_of_a_method_is_that_method() -> None:
-    usual = solve(ENGINE, "How many?", "wsc-top50", budget=20).tally
-    assert solve(ENGINE, "How many?", "wsc-top:0.5", budget=20).tally.notes == usual.notes
+    usual = solve(ENGINE, "How many?", method="wsc-top50", budget=20).tally
+    assert solve(ENGINE, "How many?", method="wsc-top:0.5", budget=20).tally.notes == usual.notes
 
 
 def test_probabilities_come_from_the_calibration_that_is_given() -> None:
-    found = list(sample(ENGINE, "How many?", 20))
+    found = list(sample(ENGINE, "How many?", budget=20))
     doubtful = Calibration(intercept=-3.0, evidence=0.0, share=0.0)
     usual = solution_of("How many?", found).tally.probability
     assert solution_of("How many?", found, calibration=doubtful).tally.probability < usual
@@ -124,17 +131,17 @@ def test_probabilities_come_from_the_calibration_that_is_given() -> None:
 
 def test_equal_forms_of_an_answer_are_one_answer() -> None:
     engine = ReplayEngine([reply("0.5", 9.0), reply("\\frac12", 9.1), reply("7", 9.2)])
-    assert solve(engine, "How much?", "sc", budget=3).tally.votes == {"0.5": 2, "7": 1}
+    assert solve(engine, "How much?", method="sc", budget=3).tally.votes == {"0.5": 2, "7": 1}
 
 
 def test_answers_can_be_compared_by_ones_own_rule() -> None:
     engine = ReplayEngine([reply("Paris", 9.0), reply("PARIS, France", 9.0), reply("Rome", 9.5)])
     by_word = solve(
-        engine, "Where?", "sc", budget=3, same=Equality("word", key=lambda a: a.lower().split(",")[0])
+        engine, "Where?", method="sc", budget=3, same=Equality("word", key=lambda a: a.lower().split(",")[0])
     )
     assert by_word.tally.votes == {"Paris": 2, "Rome": 1}
     by_pair = solve(
-        engine, "Where?", "sc", budget=3, same=Equality("letter", equal=lambda a, b: a[0] == b[0])
+        engine, "Where?", method="sc", budget=3, same=Equality("letter", equal=lambda a, b: a[0] == b[0])
     )
     assert by_pair.tally.votes == {"Paris": 2, "Rome": 1}
 
@@ -162,8 +169,8 @@ def test_more_than_what_is_stored_is_an_error() -> None:
 
 
 def test_the_asynchronous_twin_gives_the_same() -> None:
-    solution = asyncio.run(asolve(ENGINE, "How many?", "dis-gmm", 20, SelfStepConf()))
-    assert solution.tally.scores == solve(ENGINE, "How many?", "dis-gmm", 20).tally.scores
+    solution = asyncio.run(asolve(ENGINE, "How many?", method="dis-gmm", budget=20, steering=SelfStepConf()))
+    assert solution.tally.scores == solve(ENGINE, "How many?", method="dis-gmm", budget=20).tally.scores
 
 
 def test_the_asynchronous_twin_hands_errors_on() -> None:
@@ -188,15 +195,15 @@ class Failing(ReplayEngine):
 def test_what_finished_before_an_engine_failed_votes() -> None:
     said = "the engine failed after 3 of 8 trajectories, which the vote rests on: the server is gone"
     for solution in (
-        solve(Failing(3), "How many?", "sc", budget=8),
-        asyncio.run(asolve(Failing(3), "How many?", "sc", budget=8)),
+        solve(Failing(3), "How many?", method="sc", budget=8),
+        asyncio.run(asolve(Failing(3), "How many?", method="sc", budget=8)),
     ):
         assert (solution.answer, len(solution.trajectories), solution.n_asked) == ("12", 3, 8)
         assert said in solution.tally.notes
     with pytest.raises(EngineError, match="the server is gone"):
-        solve(Failing(0), "How many?", "sc", budget=8)
+        solve(Failing(0), "How many?", method="sc", budget=8)
     with pytest.raises(EngineError, match="the server is gone"):
-        asyncio.run(asolve(Failing(0), "How many?", "sc", budget=8))
+        asyncio.run(asolve(Failing(0), "How many?", method="sc", budget=8))
 
 
 def test_leaving_the_loop_cancels_what_is_under_way() -> None:
@@ -215,13 +222,91 @@ def test_leaving_the_loop_cancels_what_is_under_way() -> None:
     engine = Endless()
 
     async def first() -> Trajectory:
-        async with aclosing(asample(engine, "How many?", 10)) as stream:  # type: ignore[arg-type, type-var]
+        async with aclosing(asample(engine, "How many?", budget=10)) as stream:  # type: ignore[arg-type, type-var]
             async for trajectory in stream:
                 return trajectory
         raise AssertionError
 
     assert asyncio.run(first()) is RIGHT
     assert engine.closed
+
+
+class Asynchronous(ReplayEngine):
+    """An engine with an asynchronous generator of its own; the other one must not be used."""
+
+    n_made, closed = 0, False
+
+    def sample(self, *_args: object, **_kwargs: object) -> Generator[Trajectory]:
+        raise AssertionError("sampled in a thread")
+
+    async def asample(
+        self,
+        messages: Sequence[Message],
+        n: int,
+        params: SamplingParams,
+        controller: Controller | None = None,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Callable[[Progress], None] | None = None,
+    ) -> AsyncGenerator[Trajectory]:
+        assert threading.current_thread() is threading.main_thread()
+        assert indices is not None
+        assert len(indices) == n
+        try:
+            for trajectory in ReplayEngine.sample(
+                self, messages, n, params, controller, indices=indices, watch=watch
+            ):
+                await asyncio.sleep(0)
+                self.n_made += 1
+                yield trajectory
+        finally:
+            self.closed = True
+
+
+def test_an_asynchronous_engine_is_driven_in_the_event_loop() -> None:
+    engine = Asynchronous([RIGHT] * 8 + [WRONG] * 10 + [SILENT] * 2)
+    seen: list[Progress] = []
+    solution = asyncio.run(asolve(engine, "How many?", method="dis-gmm", budget=20, watch=seen.append))
+    assert solution.tally.scores == solve(ENGINE, "How many?", method="dis-gmm", budget=20).tally.scores
+    assert seen[-1].n_tokens == solution.n_tokens
+
+
+def test_an_asynchronous_engine_is_stopped_by_a_rule_and_warmed_up() -> None:
+    engine = Asynchronous([RIGHT] * 40)
+    solution = asyncio.run(asolve(engine, "How many?", budget=40, stop_when="beta"))
+    assert (engine.n_made, engine.closed, solution.n_saved) == (4, True, 36)
+    warmed = Asynchronous([RIGHT] * 8)
+    seen: list[Progress] = []
+    steering = DeepConfOnline(n_warmup=3)
+    found = asyncio.run(asolve(warmed, "How many?", budget=8, steering=steering, watch=seen.append))
+    assert len(found.trajectories) == 8
+    assert seen[-1].n_tokens == found.n_tokens
+
+
+def test_leaving_the_loop_closes_an_asynchronous_engine() -> None:
+    engine = Asynchronous([RIGHT] * 8)
+
+    async def first() -> Trajectory:
+        async with aclosing(asample(engine, "How many?", budget=8)) as stream:
+            async for trajectory in stream:
+                return trajectory
+        raise AssertionError
+
+    assert asyncio.run(first()).text == RIGHT.text
+    assert engine.closed
+
+
+def test_an_asynchronous_engine_that_fails_leaves_what_finished() -> None:
+    class Broken(Asynchronous):
+        async def asample(self, *args: Any, **kwargs: Any) -> AsyncGenerator[Trajectory]:
+            async for trajectory in super().asample(*args, **kwargs):
+                if trajectory.index == 3:
+                    raise EngineError("the server is gone")
+                yield trajectory
+
+    solution = asyncio.run(asolve(Broken([RIGHT] * 8), "How many?", method="sc", budget=8))
+    assert (solution.answer, len(solution.trajectories)) == ("12", 3)
+    assert "the engine failed after 3 of 8" in str(solution.stopped)
 
 
 # Stopping early
@@ -256,8 +341,8 @@ def test_sampling_stops_once_the_vote_is_settled(rule: str | BetaRule | None, n:
 
 def test_the_vote_rule_goes_by_the_method_of_the_vote() -> None:
     engine = Counted([reply(str(i % 2), 9.0 + i % 2) for i in range(40)])
-    assert solve(engine, "How many?", "bon", budget=40, stop_when="vote").n_saved > 0
-    assert solve(engine, "How many?", "sc", budget=40, stop_when="vote:0.95").n_saved < 10
+    assert solve(engine, "How many?", method="bon", budget=40, stop_when="vote").n_saved > 0
+    assert solve(engine, "How many?", method="sc", budget=40, stop_when="vote:0.95").n_saved < 10
 
 
 ANY_CASE = Equality("any case", key=str.lower)
@@ -265,7 +350,7 @@ ANY_CASE = Equality("any case", key=str.lower)
 
 def test_answers_that_are_one_by_ones_own_rule_are_counted_as_one() -> None:
     engine = ReplayEngine([reply(a, 9.0) for a in ("Paris", "PARIS", "paris", "pARIS", "Rome", "Rome")])
-    solution = solve(engine, "Where?", "sc", budget=6, stop_when="beta", same=ANY_CASE)
+    solution = solve(engine, "Where?", method="sc", budget=6, stop_when="beta", same=ANY_CASE)
     assert solution.tally.votes == {"Paris": 4}
 
 
@@ -284,8 +369,8 @@ def test_an_unknown_rule_is_an_error_before_anything_is_sampled() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"pipeline": "dis-gm"}, "did you mean dis-gmm"),
-        ({"pipeline": None}, "the method is None"),
+        ({"method": "dis-gm"}, "did you mean dis-gmm"),
+        ({"method": None}, "the method is None"),
         ({"stop_when": 0.95}, "stop_when is 0.95"),
         ({"budget": 1.5}, "budget is 1.5"),
         ({"budget": "4"}, "budget is '4'"),
@@ -318,6 +403,10 @@ def test_the_step_of_an_answer_is_one_that_the_controller_judged() -> None:
     top = np.array(confidences)[:, None] * np.linspace(-0.5, -1.5, 20)
     found = Trajectory("".join(tokens), tuple(tokens), top, top[:, 0], interventions=record)
     assert (record.step_ends, record.step_confidences) == ((4, 7), (9.5, 2.0))
-    assert solution_of("How many?", [found], "sc", ssc).ballot.confidences[0] == pytest.approx(2.0)
+    assert solution_of("How many?", [found], method="sc", steering=ssc).ballot.confidences[
+        0
+    ] == pytest.approx(2.0)
     plain = replace(found, interventions=None)
-    assert solution_of("How many?", [plain], "sc", ssc).ballot.confidences[0] != pytest.approx(2.0)
+    assert solution_of("How many?", [plain], method="sc", steering=ssc).ballot.confidences[
+        0
+    ] != pytest.approx(2.0)

@@ -18,14 +18,16 @@ if TYPE_CHECKING:
         MissingPackageError,
         UnknownNameError,
     )
-    from distrivote.flow import Solution, sample, solution_of, solve
+    from distrivote.flow import sample, solution_of, solve
     from distrivote.flow_async import asample, asolve
     from distrivote.generation.run import RunInterrupted, RunResult, generate_run
+    from distrivote.poll import Poll
     from distrivote.problem import Problem
-    from distrivote.reading import ballot_of, from_openai, from_vllm
+    from distrivote.reading import Reading
+    from distrivote.solution import Solution
     from distrivote.steering import BudgetForcing, DeepConfOnline, SelfStepConf
     from distrivote.trajectory import Trajectory
-    from distrivote.voting.ballot import Ballot, Outcome, Split, Tally
+    from distrivote.voting.ballot import Ballot, Outcome, Split, Tally, ballot_of, from_openai, from_vllm
     from distrivote.voting.methods import METHODS, parse_method
     from distrivote.voting.pipeline import Pipeline
     from distrivote.voting.stopping import StopRule
@@ -43,7 +45,9 @@ __all__ = [
     "MissingPackageError",
     "Outcome",
     "Pipeline",
+    "Poll",
     "Problem",
+    "Reading",
     "RunInterrupted",
     "RunResult",
     "SamplingParams",
@@ -78,14 +82,16 @@ __getattr__ = face(
         "engines.base": "SamplingParams",
         "engines.choice": "open",
         "errors": "DistrivoteError EngineError InputError MissingPackageError UnknownNameError",
-        "flow": "Solution sample solution_of solve",
+        "flow": "sample solution_of solve",
         "flow_async": "asample asolve",
         "generation.run": "RunInterrupted RunResult generate_run",
+        "poll": "Poll",
         "problem": "Problem",
-        "reading": "ballot_of from_openai from_vllm",
+        "reading": "Reading",
+        "solution": "Solution",
         "steering": "BudgetForcing DeepConfOnline SelfStepConf",
         "trajectory": "Trajectory",
-        "voting.ballot": "Ballot Outcome Split Tally",
+        "voting.ballot": "Ballot Outcome Split Tally ballot_of from_openai from_vllm",
         "voting.methods": "METHODS parse_method",
         "voting.pipeline": "Pipeline",
         "voting.stopping": "StopRule",

@@ -1,43 +1,148 @@
-"""`sample` and `solve` for asynchronous programs: the same flow, with the engine in a thread."""
+"""`sample` and `solve` for asynchronous programs: the same flow, in the event loop or with a thread.
+
+An engine that has a method `asample` is driven in the event loop itself. Others sample in a thread.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, closing
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
 from distrivote.confidence import Measure
-from distrivote.defaults import METHOD
-from distrivote.engines.base import Engine, Progress, SamplingParams
+from distrivote.defaults import BUDGET, METHOD
+from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
 from distrivote.errors import EngineError
-from distrivote.flow import SSC, Solution, failure_note, sample, solution_of
+from distrivote.flow import progress_sum, sample_into
+from distrivote.poll import Poll
 from distrivote.problem import Problem
-from distrivote.steering import Controller
+from distrivote.solution import Solution
+from distrivote.steering import Steering
 from distrivote.trajectory import Trajectory
-from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Pipeline
-from distrivote.voting.stopping import StopRule, stop_rule
+from distrivote.voting.probability import Calibration
+from distrivote.voting.stopping import StopRule
 
 
-async def asample(
+async def asolve(
     engine: Engine,
-    problem: Problem | str,
-    budget: int = 32,
-    ssc: Controller | None = SSC,
-    params: SamplingParams | None = None,
+    question: Problem | str,
     *,
+    budget: int = BUDGET,
+    method: str | Pipeline = METHOD,
+    steering: Steering = "auto",
+    params: SamplingParams | None = None,
     stop_when: str | StopRule | None = None,
     same: str | Equality | None = None,
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    calibration: Calibration | None = None,
+    min_probability: float = 0.0,
+    watch: Watch | None = None,
+) -> Solution:
+    """Do what `solve` does, without blocking the event loop."""
+    params = params or SamplingParams()
+    poll = Poll(
+        question,
+        budget=budget,
+        method=method,
+        steering=steering,
+        stop_when=stop_when,
+        same=same,
+        measure=measure,
+        extract=extract,
+        k=params.k,
+        calibration=calibration,
+        min_probability=min_probability,
+    )
+    failure = None
+    try:
+        async for _ in asample_into(poll, engine, params, watch=watch):
+            pass
+    except EngineError as error:
+        failure = error
+    return await asyncio.to_thread(poll.finish, failure)
+
+
+async def asample(
+    engine: Engine,
+    question: Problem | str,
+    *,
+    budget: int = BUDGET,
+    steering: Steering = "auto",
+    params: SamplingParams | None = None,
+    stop_when: str | StopRule | None = None,
+    same: str | Equality | None = None,
+    measure: str | Measure | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | None = None,
+    watch: Watch | None = None,
 ) -> AsyncGenerator[Trajectory]:
-    """Yield trajectories as they finish, sampled in a thread; leaving the loop cancels the rest."""
+    """Yield trajectories as they finish; leaving the loop cancels the rest."""
+    params = params or SamplingParams()
+    poll = Poll(
+        question,
+        budget=budget,
+        steering=steering,
+        stop_when=stop_when,
+        same=same,
+        measure=measure,
+        extract=extract,
+        k=params.k,
+    )
+    async with aclosing(asample_into(poll, engine, params, watch=watch)) as samples:
+        async for trajectory in samples:
+            yield trajectory
+
+
+def asample_into(
+    poll: Poll, engine: Engine, params: SamplingParams, *, watch: Watch | None = None
+) -> AsyncGenerator[Trajectory]:
+    """Do what `sample_into` does, without blocking the event loop.
+
+    The poll is touched by another thread until the iterator is closed or at its end: meanwhile only one
+    that is eager may be asked for its tally and its readings.
+    """
+    if isinstance(engine, AsyncEngine):
+        return _in_loop(poll, engine, params, watch)
+    return _in_thread(poll, engine, params, watch)
+
+
+async def _in_loop(
+    poll: Poll, engine: AsyncEngine, params: SamplingParams, watch: Watch | None
+) -> AsyncGenerator[Trajectory]:
+    messages, seen = poll.problem.messages(), progress_sum(watch)
+    while (batch := poll.next_batch()) is not None:
+        samples = engine.asample(
+            messages, len(batch.indices), params, batch.steering, indices=batch.indices, watch=next(seen)
+        )
+        async with aclosing(samples):
+            async for trajectory in samples:
+                if await _is_settled(poll, trajectory):
+                    await samples.aclose()
+                yield trajectory
+
+
+async def _is_settled(poll: Poll, trajectory: Trajectory) -> bool:
+    """Add a trajectory and say whether no more are wanted; in a thread if it is measured at once."""
+    if not poll.eager:
+        poll.add(trajectory)
+        return False
+
+    def add() -> bool:
+        poll.add(trajectory)
+        return poll.settled
+
+    return await asyncio.to_thread(add)
+
+
+async def _in_thread(
+    poll: Poll, engine: Engine, params: SamplingParams, watch: Watch | None
+) -> AsyncGenerator[Trajectory]:
     loop = asyncio.get_running_loop()
     inbox: deque[Trajectory | BaseException | None] = deque()
     arrived = asyncio.Event()
@@ -59,15 +164,7 @@ async def asample(
 
     def work() -> None:
         try:
-            samples = sample(
-                *(engine, problem, budget, ssc, params),
-                stop_when=stop_when,
-                same=same,
-                measure=measure,
-                extract=extract,
-                watch=check,
-            )
-            with contextlib.closing(samples) as trajectories:
+            with closing(sample_into(poll, engine, params, watch=check)) as trajectories:
                 for trajectory in trajectories:
                     put(trajectory)
             put(None)
@@ -96,45 +193,3 @@ async def asample(
 
 class _Gone(Exception):
     """Nobody waits for the trajectories any more."""
-
-
-async def asolve(
-    engine: Engine,
-    problem: Problem | str,
-    pipeline: Pipeline | str = METHOD,
-    budget: int = 32,
-    ssc: Controller | None = SSC,
-    params: SamplingParams | None = None,
-    *,
-    stop_when: str | StopRule | None = None,
-    same: str | Equality | None = None,
-    measure: str | Measure | None = None,
-    extract: str | re.Pattern[str] | OwnExtractor | None = None,
-) -> Solution:
-    """Do what `solve` does, without blocking the event loop."""
-    method = method_of(pipeline)
-    rule = stop_rule(stop_when, method.name)
-    samples = asample(
-        *(engine, problem, budget, ssc, params),
-        stop_when=rule,
-        same=same,
-        measure=measure,
-        extract=extract,
-    )
-    found: list[Trajectory] = []
-    notes: list[str] = []
-    try:
-        async for trajectory in samples:
-            found.append(trajectory)
-    except EngineError as error:
-        if not found:
-            raise
-        notes.append(failure_note(error, len(found), budget))
-    return solution_of(
-        *(problem, found, method, ssc),
-        same=same,
-        measure=measure,
-        extract=extract,
-        n_asked=budget,
-        notes=notes,
-    )

@@ -1,8 +1,9 @@
-"""What is voted on, from trajectories or from replies that people already have.
+"""What a trajectory says, and how sure the model was of it: each trajectory is read once.
 
-For each trajectory the answer is extracted, the text is cut into steps, and a measure turns its
-log-probabilities into a confidence. The parts are exchangeable; how each of them works is in its own
-file. A run stores what `reading_of` says, so that a ballot of it is the same.
+A `Reader` holds how: the answer is extracted, the text is cut into steps, and measures turn the
+log-probabilities into confidences. The parts are exchangeable; how each of them works is in its own file. A
+`Pool` reads the trajectories of one question as they come, one by one or many at once with the same result.
+Who votes on readings is not known here.
 """
 
 from __future__ import annotations
@@ -10,154 +11,220 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
-from distrivote.answers.equality import Equality
-from distrivote.answers.equivalence import classify
 from distrivote.answers.extract import Extractor, OwnExtractor, extractor
 from distrivote.confidence import (
     DEFAULT_K,
     DEFAULT_MEASURE,
     Measure,
+    TokenValues,
     TrajectoryConfidence,
     entries_given,
     measure_named,
     token_entropy,
 )
 from distrivote.confidence.steps import StepEnds
-from distrivote.confidence.tokens import TokenValues, check_k
-from distrivote.engines.responses import trajectories_from_openai, trajectories_from_vllm
+from distrivote.confidence.tokens import check_k
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.splitting import Splitter, splitter, step_ends
+from distrivote.steering import ENDED
 from distrivote.trajectory import Floats, Trajectory
-from distrivote.voting.ballot import Ballot
+
+_NO_STEPS: StepEnds = np.empty(0, dtype=np.int64)
 
 
-def from_openai(
-    responses: Any,
-    *,
-    extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = DEFAULT_MEASURE,
-    split: str | Splitter = "paragraph",
-    k: int = DEFAULT_K,
-    same: str | Equality | None = None,
-) -> Ballot:
-    """Make a ballot of the responses of an OpenAI-compatible server to one question.
-
-    `responses` is one response or several, chat or completions, as dicts or as the objects of the
-    openai package; every choice is a trajectory. Ask for them with logprobs=True, top_logprobs=20.
-
-    >>> texts = ["2 + 2 = 4", "The answer is 5.", "The answer is 4."]
-    >>> choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in texts]
-    >>> ballot = from_openai({"choices": choices}, extract="number")
-    >>> ballot.labels, ballot.classes.tolist()
-    (('4', '5'), [0, 1, 0])
-    """
-    trajectories = trajectories_from_openai(responses)
-    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k, same=same)
-
-
-def from_vllm(
-    outputs: Any,
-    *,
-    extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = DEFAULT_MEASURE,
-    split: str | Splitter = "paragraph",
-    k: int = DEFAULT_K,
-    same: str | Equality | None = None,
-) -> Ballot:
-    """Make a ballot of vLLM's outputs for one prompt, sampled with SamplingParams(n=..., logprobs=20).
-
-    >>> from types import SimpleNamespace as Object
-    >>> row = {19: Object(logprob=-0.1, decoded_token="4"), 20: Object(logprob=-2.3, decoded_token="5")}
-    >>> sample = Object(text="4", token_ids=[19], logprobs=[row], finish_reason="stop")
-    >>> ballot = from_vllm([Object(outputs=[sample, sample])])
-    >>> ballot.labels, ballot.confidences.tolist()
-    (('4',), [1.2, 1.2])
-    """
-    trajectories = trajectories_from_vllm(outputs)
-    return ballot_of(trajectories, extract=extract, measure=measure, split=split, k=k, same=same)
-
-
-def ballot_of(
-    trajectories: Iterable[Trajectory],
-    *,
-    extract: str | re.Pattern[str] | OwnExtractor = "auto",
-    measure: str | Measure = DEFAULT_MEASURE,
-    split: str | Splitter = "paragraph",
-    k: int = DEFAULT_K,
-    same: str | Equality | None = None,
-    steered_by: Splitter | None = None,
-) -> Ballot:
-    """Make a ballot of one question's trajectories.
-
-    `extract`, `measure` and `split` are names or objects of one's own. `k` is how many of the most
-    probable tokens count; if fewer were given, those count and a note says so. Trajectories with
-    different numbers of them are refused, since their confidences do not compare. `same` says when two
-    answers are one: text, notation, math (if nothing is said) or choice, or an `Equality` of one's own.
-    `steered_by` is the splitter of the controller that steered the trajectories: if it is `split`, its
-    record says where steps end.
-
-    >>> ballot_of([Trajectory("4"), Trajectory("5")], extract="number").labels
-    ('4', '5')
-    """
-    trajectories = list(trajectories)
-    find = extractor(extract)
-    rule = measure_named(measure) if isinstance(measure, str) else measure
-    steps = splitter(split) if isinstance(split, str) else split
-    check_k(k)
-    if rule.uses_top_k:
-        k = _common_k(_with_top_k(trajectories, rule), k)
-    values = rule.values_of(trajectories, k)
-    votes = [
-        reading_of(trajectory, find, [(rule, tokens)], steps, k, steered_by)
-        for trajectory, tokens in zip(trajectories, values, strict=True)
-    ]
-    classes = classify([vote.answer for vote in votes], same)
-    return Ballot.of(
-        classes.answers,
-        [vote.confidences[0].value for vote in votes],
-        [*_notes(trajectories, votes, rule), *classes.remarks.notes],
-    )
-
-
-class Reading(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
     """What one trajectory says, and how sure the model was of it."""
 
-    answer: str | None
+    index: int
+    """The trajectory's number."""
 
-    step_ends: StepEnds
-    """Empty if no measure looks at steps."""
+    answer: str | None
+    """None if no answer was found."""
 
     confidences: tuple[TrajectoryConfidence, ...]
-    """One by each measure."""
+    """One by each measure; the first one is that of the vote."""
+
+    answer_end: int | None = None
+    """The offset in the text just after the answer."""
+
+    step_ends: StepEnds = field(default_factory=lambda: _NO_STEPS)
+    """Exclusive ends in tokens; empty if no measure looks at steps."""
+
+    is_ended: bool = False
+    """Whether its controller ended it for its confidence: then it has no vote."""
+
+    @property
+    def confidence(self) -> float:
+        """How sure the model was, NaN if that was not measured."""
+        return self.confidences[0].value
+
+    @property
+    def vote(self) -> str | None:
+        """The answer that it votes for."""
+        return None if self.is_ended else self.answer
 
 
-def reading_of(
-    trajectory: Trajectory,
-    find: Extractor,
-    measures: Sequence[tuple[Measure, TokenValues]],
-    split: Splitter,
-    k: int,
-    steered_by: Splitter | None = None,
-) -> Reading:
-    """Find the answer and the steps of a trajectory and take its confidences.
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How trajectories are read."""
 
-    Each measure comes with its values of the tokens. `steered_by` is that of `ballot_of`.
+    find: Extractor
+    measures: tuple[Measure, ...]
+    """The first one is that of the vote."""
+
+    split: Splitter
+    k: int = DEFAULT_K
+    """How many of the most probable tokens count, if so many were given."""
+
+    steered_by: Splitter | None = None
+    """That of the controller which steered the trajectories: if it is `split`, its record says where steps
+    end."""
+
+    @classmethod
+    def of(
+        cls,
+        extract: str | re.Pattern[str] | OwnExtractor = "auto",
+        measures: Iterable[str | Measure] = (DEFAULT_MEASURE,),
+        split: str | Splitter = "paragraph",
+        k: int = DEFAULT_K,
+        steered_by: Splitter | None = None,
+    ) -> Self:
+        """Return a reader; each part is a name or an object of one's own."""
+        check_k(k)
+        named = tuple(measure_named(each) if isinstance(each, str) else each for each in measures)
+        steps = splitter(split) if isinstance(split, str) else split
+        return cls(extractor(extract), named, steps, k, steered_by)
+
+    def read(self, trajectories: Sequence[Trajectory], k: int | None = None) -> list[Reading]:
+        """Return what each trajectory says; `k` instead of the reader's own, where a pool has fewer."""
+        k = self.k if k is None else k
+        # Several measures are made of the same values of the tokens.
+        made: dict[object, list[TokenValues]] = {}
+        for measure in self.measures:
+            source = (measure.token_values, measure.whole)
+            if source not in made:
+                made[source] = measure.values_of(trajectories, k)
+        values = [made[measure.token_values, measure.whole] for measure in self.measures]
+        return [
+            self._reading(trajectory, k, [of_all[at] for of_all in values])
+            for at, trajectory in enumerate(trajectories)
+        ]
+
+    def _reading(self, trajectory: Trajectory, k: int, values: Sequence[TokenValues]) -> Reading:
+        found = self.find(trajectory.text)
+        answer, answer_end = (None, None) if found is None else found
+        ends = _NO_STEPS
+        if any(measure.answer_step_only for measure in self.measures):
+            ends = _steps_of(trajectory, self.split, k, self.steered_by)
+        confidences = [
+            measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end, tokens=tokens)
+            for measure, tokens in zip(self.measures, values, strict=True)
+        ]
+        is_ended = trajectory.finish_reason == ENDED
+        return Reading(trajectory.index, answer, tuple(confidences), answer_end, ends, is_ended)
+
+
+class Pool:
+    """The trajectories of one question, read as they come.
+
+    Trajectories are added by one thread. With `eager` each is read when it is added, and other threads may
+    look at what was read; without, all that are new are read together when somebody looks.
     """
-    found = find(trajectory.text)
-    answer, answer_end = (None, None) if found is None else found
-    ends = np.empty(0, dtype=np.int64)
-    if any(measure.answer_step_only for measure, _ in measures):
-        ends = _steps_of(trajectory, split, k, steered_by)
-    confidences = (
-        measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end, tokens=tokens)
-        for measure, tokens in measures
-    )
-    return Reading(answer, ends, tuple(confidences))
+
+    def __init__(self, reader: Reader, *, eager: bool = False) -> None:
+        self._reader, self._eager = reader, eager
+        self._trajectories: list[Trajectory] = []
+        self._readings: list[Reading] = []
+        self._depth = _Depth(reader.measures[0], reader.k)
+
+    def add(self, trajectory: Trajectory) -> None:
+        self._trajectories.append(trajectory)
+        if self._eager:
+            self._read()
+
+    def read(self) -> list[tuple[Trajectory, Reading]]:
+        """Return the trajectories so far with their readings, as they came.
+
+        InputError if their confidences do not compare.
+        """
+        if not self._eager:
+            self._read()
+        return list(zip(self._trajectories, self._readings, strict=False))
+
+    def _read(self) -> None:
+        new = self._trajectories[len(self._readings) :]
+        if not new:
+            return
+        before = self._depth.k
+        for trajectory in new:
+            self._depth.take(trajectory)
+        k = self._depth.k
+        if k != before:
+            self._readings = self._reader.read(self._trajectories, k)
+        else:
+            self._readings += self._reader.read(new, k)
+
+    def notes_on(self, pairs: Sequence[tuple[Trajectory, Reading]]) -> list[str]:
+        """Return what a careful reader should know of trajectories of this pool, a sentence each."""
+        return _notes(pairs, self._reader.measures[0])
+
+
+class _Depth:
+    """How many of the most probable entries all trajectories of a pool have, k at most.
+
+    Trajectories without any do not count, and neither does the one more that an engine gives where the
+    sampled token is not among the most probable. Trajectories with different numbers of them are refused,
+    since their confidences do not compare, and so is a mix with values of the whole distribution.
+    """
+
+    def __init__(self, measure: Measure, k: int) -> None:
+        self.k = k
+        self._measure, self._most = measure, k
+        self._measured: list[Trajectory] = []
+        self._fewest: int | None = None
+        self._has_whole = False
+
+    def take(self, trajectory: Trajectory) -> None:
+        if not self._measure.uses_top_k:
+            return
+        if self._measure.whole(trajectory) is not None:
+            self._has_whole |= bool(trajectory.tokens)
+            n = 0
+        else:
+            n = min(entries_given(trajectory.top_logprobs), self._most)
+        if n:
+            self._compare(trajectory, n)
+        if self._has_whole and self._measured:
+            raise InputError(
+                f"some trajectories have the {self._measure.name} of the whole distribution and some that of"
+                " their most probable tokens, and their confidences do not compare: vote on them separately,"
+                " or by another measure"
+            )
+
+    def _compare(self, trajectory: Trajectory, n: int) -> None:
+        if n == 1:
+            raise InputError(
+                "some trajectories have 1 log-probability per token: ask the server for at least 2"
+                f" (top_logprobs={DEFAULT_K} is usual)"
+            )
+        fewest = n if self._fewest is None else min(n, self._fewest)
+        deeper = self._measured if self._fewest is not None and n < self._fewest else ()
+        for each in (*deeper, *((trajectory,) if n > fewest else ())):
+            if not _only_extras(each, fewest):
+                more = min(entries_given(each.top_logprobs), self._most)
+                raise InputError(
+                    f"some trajectories have {fewest} log-probabilities per token and some {more}, and their"
+                    f" confidences do not compare: vote on them separately, or set k={fewest}"
+                )
+        self._measured.append(trajectory)
+        self.k = self._fewest = fewest
 
 
 def _steps_of(trajectory: Trajectory, split: Splitter, k: int, steered_by: Splitter | None) -> StepEnds:
@@ -186,47 +253,6 @@ def _entropies(trajectory: Trajectory, k: int) -> Floats:
     return token_entropy(trajectory.top_logprobs, k).values if whole is None else whole
 
 
-def _with_top_k(trajectories: Sequence[Trajectory], measure: Measure) -> list[Trajectory]:
-    """Return those that are measured by their most probable entries.
-
-    InputError if others are measured by the whole distribution: their confidences do not compare.
-    """
-    rest = [trajectory for trajectory in trajectories if measure.whole(trajectory) is None]
-    is_whole = any(t.tokens and measure.whole(t) is not None for t in trajectories)
-    if is_whole and any(entries_given(t.top_logprobs) for t in rest):
-        raise InputError(
-            f"some trajectories have the {measure.name} of the whole distribution and some that of their most"
-            " probable tokens, and their confidences do not compare: vote on them separately, or by another"
-            " measure"
-        )
-    return rest
-
-
-def _common_k(trajectories: Sequence[Trajectory], k: int) -> int:
-    """Return how many of the most probable entries all trajectories have, k at most.
-
-    Trajectories without any do not count, and neither does the one more that an engine gives where
-    the sampled token is not among the most probable.
-    """
-    given = [(min(entries_given(t.top_logprobs), k), t) for t in trajectories]
-    given = [(n, trajectory) for n, trajectory in given if n]
-    if not given:
-        return k
-    fewest = min(n for n, _ in given)
-    if fewest == 1:
-        raise InputError(
-            "some trajectories have 1 log-probability per token: ask the server for at least 2"
-            f" (top_logprobs={DEFAULT_K} is usual)"
-        )
-    for n, trajectory in given:
-        if n > fewest and not _only_extras(trajectory, fewest):
-            raise InputError(
-                f"some trajectories have {fewest} log-probabilities per token and some {n}, and their"
-                f" confidences do not compare: vote on them separately, or set k={fewest}"
-            )
-    return fewest
-
-
 def _only_extras(trajectory: Trajectory, k: int) -> bool:
     """Say whether no token has more than k entries but for the sampled token's own, the last one."""
     n_entries = np.count_nonzero(~np.isnan(trajectory.top_logprobs), axis=1)
@@ -235,33 +261,39 @@ def _only_extras(trajectory: Trajectory, k: int) -> bool:
     return bool((n_entries <= k + 1).all() and (trajectory.logprobs[longer] <= least).all())
 
 
-def _notes(trajectories: Sequence[Trajectory], votes: Sequence[Reading], measure: Measure) -> list[str]:
+def _notes(pairs: Sequence[tuple[Trajectory, Reading]], measure: Measure) -> list[str]:
     notes = []
-    n_answered = sum(vote.answer is not None for vote in votes)
-    silent = [vote.answer is not None and math.isnan(vote.confidences[0].value) for vote in votes]
-    if votes and not n_answered:
+    confidences = [reading.confidences[0] for _, reading in pairs]
+    answered = [reading.answer is not None for _, reading in pairs]
+    silent = [math.isnan(confidence.value) for confidence in confidences]
+    if pairs and not any(answered):
         notes.append(
-            f"no answer was found in any of {count(len(votes), 'trajectory')}: check how answers are"
+            f"no answer was found in any of {count(len(pairs), 'trajectory')}: check how answers are"
             " extracted"
         )
-    if votes and all(math.isnan(vote.confidences[0].value) for vote in votes):
-        notes.append(_no_confidence_note(trajectories, measure))
-    elif any(silent):
+    if pairs and all(silent):
+        notes.append(_no_confidence_note([trajectory for trajectory, _ in pairs], measure))
+    elif any(is_silent and is_answered for is_silent, is_answered in zip(silent, answered, strict=True)):
         # How many there are, and what becomes of them, the tally says.
         notes.append("some trajectories came without usable log-probabilities and so without a confidence")
-    used = max((vote.confidences[0].k for vote in votes), default=0)
+    used = max((confidence.k for confidence in confidences), default=0)
     if 0 < used < DEFAULT_K:
         notes.append(
             f"confidences rest on the {used} most probable tokens; {DEFAULT_K} are usual, and values for"
             " different numbers do not compare"
         )
-    noted = [(i, note) for i, vote in enumerate(votes) for note in vote.confidences[0].notes]
+    noted = [(i, note) for i, confidence in enumerate(confidences) for note in confidence.notes]
     if noted:
         first, note = noted[0]
         notes.append(f"trajectory {first}: {note}")
     n_noted = len({i for i, _ in noted})
     if n_noted > 1:
-        notes.append(f"{n_noted} of {len(votes)} trajectories have such a note; this was the first")
+        notes.append(f"{n_noted} of {len(pairs)} trajectories have such a note; this was the first")
+    n_ended = sum(reading.is_ended for _, reading in pairs)
+    if n_ended:
+        were, have = ("was", "has") if n_ended == 1 else ("were", "have")
+        of = count(len(pairs), "trajectory")
+        notes.append(f"{n_ended} of {of} {were} ended for low confidence and {have} no vote")
     return notes
 
 

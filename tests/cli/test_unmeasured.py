@@ -127,7 +127,13 @@ def test_a_file_a_run_the_library_and_solve_agree_on_one_missing_confidence(cli:
     assert (row["majority"], row["n_unmeasured"]) == (tally.majority, tally.n_unmeasured)
     if method != "sc":
         assert row["probability"] == pytest.approx(tally.probability)
-    solved = solve(ReplayEngine([replied(*row) for row in rows]), "How many?", method, len(rows), ssc=None)
+    solved = solve(
+        ReplayEngine([replied(*row) for row in rows]),
+        "How many?",
+        method=method,
+        budget=len(rows),
+        steering=None,
+    )
     assert solved.tally.answer == tally.answer
     assert solved.tally.scores == pytest.approx(tally.scores)
     assert (solved.tally.majority, solved.tally.n_unmeasured) == (tally.majority, tally.n_unmeasured)

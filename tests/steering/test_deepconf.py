@@ -178,7 +178,7 @@ def test_the_warm_up_runs_whole_and_the_rest_under_its_threshold() -> None:
     engine = Driven([said(SURE), said(UNSURE, "5"), said(SURE), said(UNSURE, "5"), said(UNSURE, "5")])
     seen: list[Progress] = []
     controller = DeepConfOnline(window=2, n_warmup=3)
-    found = list(sample(engine, "2 + 2?", 5, controller, watch=seen.append))
+    found = list(sample(engine, "2 + 2?", budget=5, steering=controller, watch=seen.append))
     assert [t.n_tokens for t in found] == [6, 6, 6, 3, 3]
     assert [t.finish_reason for t in found] == ["stop"] * 3 + [ENDED] * 2
     assert engine.asked[0] == ([0, 1, 2], controller)
@@ -189,13 +189,13 @@ def test_the_warm_up_runs_whole_and_the_rest_under_its_threshold() -> None:
 
 def test_a_budget_within_the_warm_up_has_one_phase() -> None:
     engine = Driven([said(SURE)] * 2)
-    assert len(list(sample(engine, "2 + 2?", 2, DeepConfOnline(n_warmup=2)))) == 2
+    assert len(list(sample(engine, "2 + 2?", budget=2, steering=DeepConfOnline(n_warmup=2)))) == 2
     assert len(engine.asked) == 1
 
 
 def test_what_was_ended_costs_tokens_and_has_no_vote() -> None:
     engine = Driven([said(SURE), said(SURE)] + [said(UNSURE, "5")] * 6)
-    solution = solve(engine, "2 + 2?", "wsc", 8, DeepConfOnline(window=2, n_warmup=2))
+    solution = solve(engine, "2 + 2?", method="wsc", budget=8, steering=DeepConfOnline(window=2, n_warmup=2))
     assert solution.answer == "4"
     assert solution.tally.votes == {"4": 2}
     assert solution.tally.n_unanswered == 6
@@ -205,13 +205,13 @@ def test_what_was_ended_costs_tokens_and_has_no_vote() -> None:
 
 def test_votes_weigh_as_much_as_their_lowest_group() -> None:
     engine = Driven([said(SURE), said(UNSURE)])
-    solution = solve(engine, "2 + 2?", "wsc", 2, DeepConfOnline(window=2, n_warmup=2))
+    solution = solve(engine, "2 + 2?", method="wsc", budget=2, steering=DeepConfOnline(window=2, n_warmup=2))
     assert solution.ballot.confidences.tolist() == [9.0, 2.0]
 
 
 def test_it_goes_together_with_a_rule_that_stops() -> None:
     engine = Driven([said(SURE)] * 40)
     controller = DeepConfOnline(window=2)
-    solution = solve(engine, "2 + 2?", "wsc", 40, controller, stop_when="consensus")
+    solution = solve(engine, "2 + 2?", method="wsc", budget=40, steering=controller, stop_when="consensus")
     assert len(solution.trajectories) == 16
     assert len(engine.asked) == 1

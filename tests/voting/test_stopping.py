@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
 
 import numpy as np
 import pytest
@@ -11,22 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betainc
 
-from distrivote import Ballot, Trajectory, vote
-from distrivote.answers.equality import Equality
-from distrivote.answers.forms import plainly_equal
+from distrivote import Ballot, vote
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.reading import ballot_of
 from distrivote.voting.stopping import (
     RULES,
     BetaRule,
     Consensus,
-    Poll,
     VoteHolds,
     completions,
     half_beta,
     stop_rule,
-    until_settled,
-    without_ended,
 )
 from strategies import FEW, LAW, Pool, humped, humped_pools, pools, wide_pools
 
@@ -288,126 +281,3 @@ def test_the_answer_that_is_settled_is_nearly_always_that_of_the_whole_budget() 
         early, late = (vote(*(part[:n] for part in pool)).answer for n in (seen, 32))
         n_changed += early != late
     assert n_changed <= 6
-
-
-# Polls
-
-
-def test_a_poll_counts_equal_answers_as_one_in_any_order() -> None:
-    poll = Poll(BetaRule(), 8)
-    for index, answer in ((3, "0.5"), (0, "\\frac12"), (2, "1/2")):
-        poll.add(index, answer, 9.0)
-        assert not poll.settled()
-    poll.add(1, "$0.5$", math.nan)
-    assert poll.settled()
-
-
-class Never:
-    """A rule that keeps what it is shown."""
-
-    name = "never"
-
-    def __init__(self) -> None:
-        self.seen: list[list[int]] = []
-
-    def settled(self, ballot: Ballot, n_left: int) -> bool:  # noqa: ARG002
-        self.seen.append(ballot.classes.tolist())
-        return False
-
-
-def test_a_poll_asks_about_two_answers_once() -> None:
-    asked: list[tuple[str, str]] = []
-
-    def equal(a: str, b: str) -> bool:
-        asked.append((a, b))
-        return a.lower() == b.lower()
-
-    rule = Never()
-    poll = Poll(rule, 8, same=Equality("own", equal=equal))
-    for index, answer in enumerate(["a", "b", "A", None, "b", "c"]):
-        poll.add(index, answer, 9.0)
-        poll.settled()
-    assert rule.seen[-1] == [0, 1, 0, -1, 1, 2]
-    assert len(asked) == len(set(asked))
-
-
-def test_a_poll_of_answers_that_all_differ_compares_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    n_compared = 0
-
-    def counted(a: str, b: str) -> bool:
-        nonlocal n_compared
-        n_compared += 1
-        return plainly_equal(a, b)
-
-    monkeypatch.setattr("distrivote.answers.equivalence.plainly_equal", counted)
-    rule = Never()
-    poll = Poll(rule, 64, same="notation")
-    for index in range(64):
-        poll.add(index, str(index) if index % 2 else f"x^{index}", 9.0)
-        poll.settled()
-    assert rule.seen[-1] == list(range(64))
-    assert n_compared == 0
-
-
-def test_a_poll_without_votes_is_not_settled() -> None:
-    class Always:
-        name = "always"
-
-        def settled(self, ballot: Ballot, n_left: int) -> bool:
-            return len(ballot.classes) + n_left == 2
-
-    poll = Poll(Always(), 2)
-    assert not poll.settled()
-    poll.add(0, None, math.nan)
-    assert poll.settled()
-
-
-class Source:
-    """Trajectories that all say 4, and whether they were closed."""
-
-    def __init__(self, n: int) -> None:
-        self.n_made, self.closed, self._n = 0, False, n
-
-    def __iter__(self) -> Iterator[Trajectory]:
-        return self.samples()
-
-    def samples(self) -> Generator[Trajectory]:
-        try:
-            for index in range(self._n):
-                self.n_made += 1
-                yield Trajectory("It is \\boxed{4}.", index=index)
-        finally:
-            self.closed = True
-
-
-def test_the_source_is_closed_when_the_last_trajectory_is_handed_out() -> None:
-    source = Source(40)
-    stream = until_settled(source.samples(), Poll(BetaRule(), 40), ballot_of)
-    found = [next(stream) for _ in range(4)]
-    assert source.closed
-    assert list(stream) == []
-    assert [t.index for t in found] == [0, 1, 2, 3]
-    assert source.n_made == 4
-
-
-def test_leaving_before_it_is_settled_closes_the_source_too() -> None:
-    source = Source(40)
-    stream = until_settled(source.samples(), Poll(BetaRule(), 40), ballot_of)
-    next(stream)
-    stream.close()
-    assert source.closed
-
-
-def test_a_source_that_ends_first_ends_it() -> None:
-    source = Source(3)
-    assert len(list(until_settled(source.samples(), Poll(BetaRule(), 40), ballot_of))) == 3
-
-
-def test_trajectories_that_were_ended_have_no_vote() -> None:
-    trajectories = [Trajectory("It is \\boxed{4}."), Trajectory("So 5", finish_reason="confidence")]
-    given = ballot_of(trajectories, extract="number")
-    left = without_ended(given, trajectories)
-    assert (given.labels, left.labels) == (("4", "5"), ("4",))
-    assert left.classes.tolist() == [0, -1]
-    assert "1 of 2 trajectories was ended" in left.notes[-1]
-    assert without_ended(given, [Trajectory("a"), Trajectory("b")]) is given

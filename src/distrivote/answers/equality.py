@@ -85,7 +85,8 @@ class Equality:
 
     def needs_worker(self, answer: str) -> bool:
         """Say whether an answer is likely to be compared by math-verify, which takes a second to load."""
-        return self.is_math and is_formula(answer) and shared_verifier().is_installed
+        is_math = self.is_math or isinstance(self.equal, MathEqual)
+        return is_math and is_formula(answer) and shared_verifier().is_installed
 
     def check_truth(self, truth: str | None) -> None:
         """Raise MissingPackageError if it takes math-verify to say which answers equal a right one."""

@@ -16,14 +16,12 @@ from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, Samplin
 from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from distrivote.answers.equality import Equality
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.choice import EngineChoice
-    from distrivote.flow import Solution
+    from distrivote.poll import Poll
     from distrivote.problem import Problem
-    from distrivote.steering import DeepConfOnline, SelfStepConf
-    from distrivote.voting.probability import Calibration
-    from distrivote.voting.stopping import StopRule
+    from distrivote.solution import Solution
+    from distrivote.steering import Controller
 
 
 @grouped
@@ -62,33 +60,37 @@ def ask(
     answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit
     code 3.
     """
-    from distrivote.answers.equality import equality
-    from distrivote.flow import check_budget
-    from distrivote.voting.abstaining import withheld
-    from distrivote.voting.stopping import stop_rule
+    from distrivote.poll import Poll, check_budget
 
     check_budget(budget)
-    method, measure = vote.pipeline().name, vote.measure()
+    method, measure = vote.pipeline(), vote.measure()
     calibration = belief.read()
     online, controller = steering.online(), steering.controller()
     choice = model.choice()
     params = sampling.params(choice)
     problem = _problem(question, put.template_or(choice.default_template), put.system)
-    rule = stop_rule(stop_when, method)
-    compared = equality(problem.same if same is None else same)
-    asked = _solve(
-        *(problem, choice, budget, method, measure, online or controller, params, rule, compared),
+    poll = Poll(
+        problem,
+        budget=budget,
+        method=method,
+        steering=online or controller,
+        stop_when=stop_when,
+        same=same,
+        measure=measure,
+        k=params.k,
         calibration=calibration,
-        quiet=as_json,
+        min_probability=belief.min_probability,
+        eager=True,
     )
+    asked = _solve(poll, choice, params, quiet=as_json)
     solution = asked.solution
-    reason = withheld(solution.tally, belief.min_probability)
+    reason = solution.withheld
     if as_json:
-        _print_json(asked, controller, belief.min_probability)
+        _print_json(asked, poll.steering)
     elif not sys.stdout.isatty():
         print("" if solution.answer is None or reason is not None else solution.answer)
     else:
-        _print(asked, controller, show)
+        _print(asked, poll.steering, show)
     if solution.answer is None:
         say(f"distrivote: no trajectory gave an answer{_why_none(solution)}")
         raise typer.Exit(1)
@@ -120,82 +122,47 @@ def _problem(question: str, template: str, system: str | None) -> Problem:
     return Problem(question, template=template, system=system)
 
 
-def _solve(
-    problem: Problem,
-    choice: EngineChoice,
-    budget: int,
-    method: str,
-    measure: str | None,
-    controller: SelfStepConf | DeepConfOnline | None,
-    params: SamplingParams,
-    rule: StopRule | None,
-    same: Equality,
-    calibration: Calibration,
-    quiet: bool,
-) -> _Asked:
-    from distrivote.answers.extract import extractor
+def _solve(poll: Poll, choice: EngineChoice, params: SamplingParams, quiet: bool) -> _Asked:
     from distrivote.answers.mathverify import shared_verifier
     from distrivote.cli.ask_display import AskDisplay
     from distrivote.engines.choice import open_engine
-    from distrivote.flow import sample, solution_of
+    from distrivote.flow import sample_into
     from distrivote.nouns import count
     from distrivote.voting.tallies import unmeasured_note
 
     console = open_console(sys.stderr)
     tell = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
     engine = open_engine(choice, say=tell, note=note)
-    headline = _headline(f"{_without_folder(engine.model)}, {engine.name}", budget, method, controller)
+    headline = _headline(f"{_without_folder(engine.model)}, {engine.name}", poll)
     if console.is_terminal and not quiet:
         console.print(headline, no_wrap=True, overflow="ellipsis")
-    find = extractor(problem.extractor)
-
-    def answer_in(text: str) -> str | None:
-        found = find(text)
-        if found is not None and same.needs_worker(found.answer):
-            shared_verifier().start()  # it loads while the model samples
-        return None if found is None else found.answer
-
-    pooled = same.for_pool()
-    trajectories, stopped, settled = [], False, False
-    with AskDisplay(budget, pooled) as display:
+    n, stopped, failure = 0, False, None
+    with AskDisplay(poll.budget, poll.same) as display:
         try:
-            with closing(
-                sample(
-                    *(engine, problem, budget, controller, params),
-                    stop_when=rule,
-                    same=pooled,
-                    measure=measure,
-                    watch=display.watch,
-                )
-            ) as samples:
-                for trajectory in samples:
-                    trajectories.append(trajectory)
-                    display.add(answer_in(trajectory.text))
-            settled = len(trajectories) < budget
+            with closing(sample_into(poll, engine, params, watch=display.watch)) as samples:
+                for n, trajectory in enumerate(samples, 1):  # noqa: B007
+                    answer = poll.reading(trajectory.index).answer
+                    display.add(answer)
+                    if answer is not None and poll.same.needs_worker(answer):
+                        shared_verifier().start()  # it loads while the model samples
         except KeyboardInterrupt:
             stopped = True
         except EngineError as error:
-            if not trajectories:
-                raise
-            note(str(error))
+            failure = error
     engine.close()
-    if stopped and not trajectories:
+    if stopped and not n:
         raise KeyboardInterrupt
-    if settled:
-        say(f"settled after {len(trajectories)} of {count(budget, 'trajectory')}")
-    elif len(trajectories) < budget:
-        say(f"voting on what is finished: {len(trajectories)} of {count(budget, 'trajectory')}")
-    solution = solution_of(
-        *(problem, trajectories, method, controller),
-        same=pooled,
-        measure=measure,
-        n_asked=budget,
-        calibration=calibration,
-    )
+    if failure is not None and n:
+        note(str(failure))
+    solution = poll.finish(failure)
+    if solution.is_settled:
+        say(f"settled after {n} of {count(poll.budget, 'trajectory')}")
+    elif n < poll.budget:
+        say(f"voting on what is finished: {n} of {count(poll.budget, 'trajectory')}")
     tally = solution.tally
     if not sys.stdout.isatty():
         # On a terminal the notes of the vote are shown with it.
-        note(*pooled.remarks().notes)
+        note(*poll.same.remarks().notes)
         if tally.n_unmeasured:
             said = unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method)
             note(f"{said[0].lower()}{said[1:].rstrip('.')}")
@@ -218,34 +185,21 @@ def _without_folder(model: str) -> str:
     return PureWindowsPath(model).name if is_path else model
 
 
-def _headline(model: str, budget: int, method: str, controller: SelfStepConf | DeepConfOnline | None) -> str:
+def _headline(model: str, poll: Poll) -> str:
     from distrivote.nouns import count
 
+    method = poll.method.name
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
-    steering = "SelfStepConf off" if controller is None else "SelfStepConf on"
-    if controller is not None and type(controller).__name__ == "DeepConfOnline":
-        steering = "DeepConf online"
-    return f"{model} · {count(budget, 'trajectory')} · {distri} · {steering}"
+    steering = "SelfStepConf off" if poll.steering is None else poll.steering.headline
+    return f"{model} · {count(poll.budget, 'trajectory')} · {distri} · {steering}"
 
 
-def _watched(solution: Solution, controller: SelfStepConf | None) -> str:
-    """Say what SelfStepConf did, also where it had nothing to do."""
-    from distrivote.nouns import count
-    from distrivote.steering import lowest_ratio
-
-    if controller is None:
-        return "off"
-    records = [t.interventions for t in solution.trajectories if t.interventions is not None]
-    n = sum(record.n_reflections for record in records)
-    ratios = [lowest_ratio(record, controller.alpha, controller.delta) for record in records]
-    known = [ratio for ratio in ratios if ratio == ratio]
-    if not known:
-        return f"{count(n, 'reflection')}; no trajectory has two steps to compare"
-    lowest = f"lowest step at {min(known):.2f} of the threshold (reflects below {controller.delta:g})"
-    return f"{count(n, 'reflection')}, {lowest}"
+def _did(steering: Controller | None, solution: Solution) -> str:
+    """Say what the controller did, also where it had nothing to do."""
+    return "off" if steering is None else steering.told(solution.trajectories)
 
 
-def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
+def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
     from rich.padding import Padding
 
     from distrivote.nouns import count
@@ -261,7 +215,7 @@ def _print(asked: _Asked, controller: SelfStepConf | None, show: bool) -> None:
     console.print(explanation(title, solution.ballot, solution.tally, console.width))
     rate = solution.n_tokens / seconds if seconds > 0 else 0.0
     facts = (
-        f"SelfStepConf: {_watched(solution, controller)}",
+        f"{'SelfStepConf' if steering is None else steering.name}: {_did(steering, solution)}",
         f"{count(len(solution.trajectories), 'trajectory')}, {count(solution.n_tokens, 'token')},"
         f" {seconds:.1f} s ({rate:,.0f} tok/s)",
     )
@@ -283,14 +237,14 @@ def _why_none(solution: Solution) -> str:
     return ": put the question so that the reply ends in an answer (--template), or read the replies (--json)"
 
 
-def _print_json(asked: _Asked, controller: SelfStepConf | None, min_probability: float) -> None:
+def _print_json(asked: _Asked, steering: Controller | None) -> None:
     import json
 
     from distrivote.report.printouts import tally_json
     from distrivote.report.terminal.explanation import told
 
     solution, ballot = asked.solution, asked.solution.ballot
-    tally = tally_json(solution.tally, told(solution.tally), min_probability)
+    tally = tally_json(solution.tally, told(solution.tally), solution.min_probability)
     document = {
         "question": solution.problem.question,
         "model": asked.model,
@@ -302,7 +256,7 @@ def _print_json(asked: _Asked, controller: SelfStepConf | None, min_probability:
         "n_tokens": solution.n_tokens,
         "n_tokens_saved": solution.n_tokens_saved,
         "seconds": round(asked.seconds, 3),
-        "ssc": _watched(solution, controller),
+        "ssc": _did(steering, solution),
         "trajectories": [
             {
                 "index": trajectory.index,

@@ -135,8 +135,8 @@ def generate(
     Stopped or killed, the same command goes on where it was: what is stored is not sampled again. A
     larger --budget or --limit only adds. Any other change is refused, with the difference shown.
     """
-    from distrivote.flow import check_budget
     from distrivote.generation.settings import RunSettings
+    from distrivote.poll import check_budget
     from distrivote.voting.stopping import stop_rule
 
     check_budget(budget)

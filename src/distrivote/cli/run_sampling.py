@@ -118,7 +118,7 @@ def tell_header(settings: RunSettings, engine: DeferredEngine) -> None:
         settings.benchmark.name,
         f"{count(n, 'question')}{share} × {count(settings.budget, 'trajectory')}",
         known or engine.name,
-        "SelfStepConf off" if settings.controller is None else "SelfStepConf on",
+        "SelfStepConf off" if settings.controller is None else settings.controller.headline,
     ]
     open_console(sys.stderr).print(" · ".join(parts), no_wrap=True, overflow="ellipsis")
 

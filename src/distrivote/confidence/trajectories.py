@@ -45,13 +45,14 @@ from distrivote.confidence.tokens import (
     token_self_certainty,
     token_whole,
 )
+from distrivote.defaults import MEASURE
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.trajectory import Floats, Trajectory
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """The sizes of confidences, 0 aside: no measure of a model lies beyond, and no sum of them overflows."""
 
-DEFAULT_MEASURE = "answer-step"
+DEFAULT_MEASURE = MEASURE
 LENGTH = "length"
 N_GROUP_TOKENS = 2048
 BOTTOM_SHARE = 0.1

@@ -19,12 +19,12 @@ from distrivote.benchmarks.shard import Shard
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
-from distrivote.flow import SSC, check_budget
 from distrivote.generation.cluster import Cluster, Stored, Work, generate_on_ray
 from distrivote.generation.deferred import DeferredEngine
 from distrivote.generation.sampling import generate
 from distrivote.generation.settings import RunSettings, changed_question, free_name
-from distrivote.steering import SelfStepConf
+from distrivote.poll import check_budget
+from distrivote.steering import Steering, steering_of
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep
 from distrivote.store.runs.writer import RunWriter
@@ -92,7 +92,7 @@ def generate_run(
     budget: int = _BUDGET,
     *,
     params: SamplingParams | None = None,
-    steering: SelfStepConf | None = SSC,
+    steering: Steering = "auto",
     limit: int | None = None,
     stop_when: str | StopRule | None = None,
     same: str | None = None,
@@ -114,7 +114,7 @@ def generate_run(
         path: The folder of the run; it is made if there is none.
         budget: Trajectories per question.
         params: How to sample; by default as far as the engine has memory for.
-        steering: SelfStepConf, or None to sample without it.
+        steering: What steers the sampling: "auto" is SelfStepConf, None is plain sampling, or a controller.
         limit: Only the first questions, this many.
         stop_when: A rule that ends the sampling of a question once its vote is settled.
         same: When two answers are one, by name; by default what the questions say.
@@ -133,7 +133,7 @@ def generate_run(
     settings = RunSettings(
         benchmark=whole if limit is None else replace(whole, problems=whole.problems[:limit]),
         params=params or SamplingParams(),
-        controller=steering,
+        controller=steering_of(steering),
         budget=budget,
         limit=limit,
         rule=stop_rule(stop_when),

@@ -20,19 +20,20 @@ from functools import partial
 from typing import NamedTuple
 
 from distrivote.answers.equality import Equality
-from distrivote.answers.equivalence import same_answer
+from distrivote.answers.equivalence import GRADING_BUDGET, same_answer
+from distrivote.answers.extract import extractor
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams
 from distrivote.errors import InputError
-from distrivote.flow import SSC, check_budget
+from distrivote.poll import Poll, check_budget
 from distrivote.problem import Problem
-from distrivote.steering import Controller, DeepConfOnline, SelfStepConf
+from distrivote.steering import Steering, steering_of
 from distrivote.store.runs.classes import Grading
-from distrivote.store.runs.rows import Row, row_of
+from distrivote.store.runs.rows import Row, reading_of, row_of
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.sources import SOURCE, SOURCED, has_top_k, whole_ks
 from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Trajectory
-from distrivote.voting.stopping import Poll, StopRule, stop_rule
+from distrivote.voting.stopping import StopRule, stop_rule
 
 
 def question_seed(seed: int, question_id: str) -> int:
@@ -70,19 +71,7 @@ def todo(
 
 def settled_questions(run: Run, rule: StopRule, budget: int) -> frozenset[str]:
     """Return the ids of the stored questions of which the rule wants no more."""
-    return frozenset(name for name, poll in _polls(run, rule, budget).items() if poll.settled())
-
-
-def _polls(run: Run, rule: StopRule, budget: int) -> dict[str, Poll]:
-    """Return the votes on each question that are stored."""
-    table = run.table(("question_id", "sample", "answer", "confidence"))
-    polls: dict[str, Poll] = {}
-    for name, sample, answer, confidence in zip(
-        *(column.to_pylist() for column in table.columns), strict=True
-    ):
-        poll = polls.setdefault(name, Poll(rule, budget, same=run.grading.same))
-        poll.add(sample, answer, math.nan if confidence is None else confidence)
-    return polls
+    return frozenset(_Polls(rule, budget, run).settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +89,7 @@ def generate(
     work: Sequence[Todo],
     writer: RunWriter,
     params: SamplingParams,
-    controller: Controller | None = SSC,
+    steering: Steering = "auto",
     *,
     stop_when: str | StopRule | None = None,
     max_tokens_total: int | None = None,
@@ -112,24 +101,31 @@ def generate(
     finished is stored, what was under way is dropped and made again next time. `stop_when` ends the
     sampling of each question once its vote is settled within the budget of the run.
     """
-    if isinstance(controller, DeepConfOnline):
-        raise InputError("DeepConfOnline needs a warm-up of each question, which a run has not: use `solve`")
+    controller = steering_of(steering)
+    if controller is not None and controller.n_warmup:
+        raise InputError(
+            f"{controller.name} needs a warm-up of each question, which a run does not have: use `solve`"
+        )
     same = Grading.of(writer.manifest).same
     for item in work:
         same.check_truth(item.problem.answer)  # not after hours of sampling
-    stopping = _Stopping(stop_rule(stop_when), writer, same)
     writer.flush()
-    stored = Run.open(writer.path).table((*SOURCED, SOURCE, "k", "flaw"))
+    run = Run.open(writer.path)
+    polls = _Polls(stop_rule(stop_when), writer.manifest.budget, run)
+    stored = run.table((*SOURCED, SOURCE, "k", "flaw"))
     # Older runs have entropies of the top k: then they go on with such.
     by_top_k, ks = has_top_k(stored), whole_ks(stored)
-    work = [item for item in work if not stopping.is_settled(item.problem.id)]
-    split = controller.split if isinstance(controller, SelfStepConf) else SSC.split
+    work = [item for item in work if not polls.is_settled(item.problem.id)]
+    split = controller.split if controller is not None and controller.split is not None else "paragraph"
+    if controller is not None and work:
+        # The questions of a run are all put in one way.
+        controller = controller.answering(extractor(work[0].problem.extractor))
     jobs = [
         Job(
             item.problem.messages(),
             replace(params, seed=question_seed(params.seed, item.problem.id)),
             item.samples,
-            over=partial(stopping.is_settled, item.problem.id),
+            over=partial(polls.is_settled, item.problem.id),
         )
         for item in work
     ]
@@ -138,13 +134,13 @@ def generate(
         for number, trajectory in samples:
             problem = work[number].problem
             n_tokens += trajectory.n_tokens
-            if stopping.is_settled(problem.id):
+            if polls.is_settled(problem.id):
                 continue
             alike = replace(trajectory, entropies=None, self_certainties=None) if by_top_k else trajectory
             row = row_of(problem, alike, seed=jobs[number].params.seed, split=split)
             _check_k(row, ks, writer)
             writer.add(row)
-            stopping.add(row)
+            polls.add(row)
             yield Made(problem, trajectory, _is_right(row.answer, problem.answer, same))
             if max_tokens_total is not None and n_tokens >= max_tokens_total:
                 return
@@ -163,27 +159,48 @@ def _check_k(row: Row, ks: set[int], writer: RunWriter) -> None:
     ks.add(row.k)
 
 
-class _Stopping:
+class _Polls:
     """Which questions of a run want no more: at first by what is stored, then by what comes in."""
 
-    def __init__(self, rule: StopRule | None, writer: RunWriter, same: Equality) -> None:
-        self._rule, self._budget, self._same = rule, writer.manifest.budget, same
+    def __init__(self, rule: StopRule | None, budget: int, run: Run) -> None:
+        self._rule, self._budget = rule, budget
+        self._same = run.grading.same
         self._polls: dict[str, Poll] = {}
-        if rule is not None:
-            writer.flush()
-            self._polls = _polls(Run.open(writer.path), rule, self._budget)
-        self._settled = {name for name, poll in self._polls.items() if poll.settled()}
+        self.settled: set[str] = set()
+        if rule is None:
+            return
+        table = run.table(("question_id", "sample", "answer", "confidence"))
+        for name, sample, answer, confidence in zip(
+            *(column.to_pylist() for column in table.columns), strict=True
+        ):
+            value = math.nan if confidence is None else confidence
+            self._accept(Row(question_id=name, sample=sample, answer=answer, confidence=value))
+        for name in self._polls:
+            self._ask(name)
 
     def is_settled(self, question_id: str) -> bool:
-        return question_id in self._settled
+        return question_id in self.settled
 
     def add(self, row: Row) -> None:
-        if self._rule is None:
-            return
-        poll = self._polls.setdefault(row.question_id, Poll(self._rule, self._budget, same=self._same))
-        poll.add(row.sample, row.answer, row.confidence)
-        if poll.settled():
-            self._settled.add(row.question_id)
+        if self._rule is not None:
+            self._accept(row)
+            self._ask(row.question_id)
+
+    def _accept(self, row: Row) -> None:
+        name = row.question_id
+        if name not in self._polls:
+            self._polls[name] = Poll(
+                Problem(name, id=name),
+                budget=self._budget,
+                stop_when=self._rule,
+                same=self._same.for_pool(GRADING_BUDGET),
+                steering=None,
+            )
+        self._polls[name].accept(reading_of(row))
+
+    def _ask(self, name: str) -> None:
+        if self._polls[name].settled:
+            self.settled.add(name)
 
 
 def _is_right(answer: str | None, truth: str | None, same: Equality) -> bool | None:

@@ -12,7 +12,7 @@ from distrivote.benchmarks.shard import Shard
 from distrivote.engines.base import SamplingParams
 from distrivote.generation.sampling import Todo, settled_questions, todo
 from distrivote.problem import Problem
-from distrivote.steering import SelfStepConf
+from distrivote.steering import Controller
 from distrivote.store.runs.manifest import Manifest, differences
 from distrivote.store.runs.run import Run
 from distrivote.store.tables.labels import text_array
@@ -26,7 +26,7 @@ class RunSettings:
 
     benchmark: Benchmark
     params: SamplingParams
-    controller: SelfStepConf | None
+    controller: Controller | None
     budget: int
     """Trajectories per question."""
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from distrivote.answers.equality import Equality
-from distrivote.answers.equivalence import classify
 from distrivote.voting.ballot import Ballot, Tally
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.vote import vote
@@ -43,6 +42,6 @@ def vote_on(
     >>> tally.notes[0]
     '1 of 3 answers has no confidence: it counts in the majority only.'
     """
-    classes = classify(answers, same)
-    ballot = Ballot.of(classes.answers, confidences, [*notes, *classes.remarks.notes])
-    return Voted(vote(ballot, method=method), classes.answers)
+    ballot = Ballot.from_answers(answers, confidences, same=same, notes=notes)
+    given = [None if number < 0 else str(ballot.labels[number]) for number in ballot.classes.tolist()]
+    return Voted(vote(ballot, method=method), given)

@@ -13,7 +13,7 @@ from distrivote.answers.extract import OwnExtractor
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, entries_given
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
-from distrivote.reading import ballot_of
+from distrivote.voting.ballot import Ballot
 
 
 class ReplyConfidence(NamedTuple):
@@ -46,7 +46,7 @@ def reply_confidence(
     """
     try:
         (trajectory,) = trajectories_from_openai({"choices": [choice]})
-        ballot = ballot_of([trajectory], extract=extract, measure=measure, k=k)
+        ballot = Ballot.from_trajectories([trajectory], extract=extract, measure=measure, k=k)
     except InputError as error:
         return ReplyConfidence(None, 0, (str(error),))
     value = float(ballot.confidences[0])

@@ -12,22 +12,18 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-import numpy as np
-
-from distrivote.answers.equivalence import classify
 from distrivote.errors import DistrivoteError
-from distrivote.flow import ballot_for
-from distrivote.server.asking import Begun, Moved, Outcome, Queued, ask
+from distrivote.poll import Poll
+from distrivote.server.asking import Answered, Begun, Moved, Queued, ask
 from distrivote.server.errors import failure_of
 from distrivote.server.questions import Question, question_of_page
 from distrivote.server.replies import GONE, Service, held_gate
 from distrivote.server.schemas import AskRequest
 from distrivote.server.shapes import trajectory_json, vote_json
 from distrivote.server.streaming import EventStream, event
+from distrivote.solution import Solution
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
-from distrivote.voting.ballot import Ballot
-from distrivote.voting.vote import vote
 
 _BETWEEN_TALLIES = 0.25
 """Seconds."""
@@ -60,9 +56,9 @@ async def _events(service: Service, question: Question) -> AsyncGenerator[bytes]
 
 
 async def _happenings(service: Service, question: Question) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
-    pool = _Pool(question)
-    tallied = 0.0
-    async with aclosing(ask(service.house.engine, service.lane, question)) as happenings:
+    poll = question.poll(eager=True)
+    n_told, has_answer, tallied = 0, False, 0.0
+    async with aclosing(ask(service.house.engine, service.lane, question, poll)) as happenings:
         async for happening in happenings:
             if isinstance(happening, Queued):
                 yield "queued", {"n_before": happening.n_before}
@@ -71,47 +67,31 @@ async def _happenings(service: Service, question: Question) -> AsyncGenerator[tu
             elif isinstance(happening, Moved):
                 yield "progress", _progress(happening, question)
             elif isinstance(happening, Trajectory):
-                yield "trajectory", await asyncio.to_thread(pool.add, happening)
-                if time.monotonic() - tallied >= _BETWEEN_TALLIES and pool.has_answer:
-                    yield "tally", await asyncio.to_thread(pool.tally)
+                told = await asyncio.to_thread(_trajectory, happening, poll)
+                yield "trajectory", told
+                n_told, has_answer = n_told + 1, has_answer or told["answer"] is not None
+                if time.monotonic() - tallied >= _BETWEEN_TALLIES and has_answer:
+                    yield "tally", await asyncio.to_thread(_tally, poll, n_told)
                     tallied = time.monotonic()
             else:
                 service.metrics.voted(happening)
                 yield "final", _final(happening, question)
 
 
-class _Pool:
-    """The trajectories so far, measured one by one as they come."""
+def _trajectory(trajectory: Trajectory, poll: Poll) -> dict[str, Any]:
+    """Return a trajectory as the page shows it."""
+    reading = poll.reading(trajectory.index)
+    return trajectory_json(trajectory, reading.vote, reading.confidence, poll.steering)
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        self._indices: list[int] = []
-        self._answers: list[str | None] = []
-        self._confidences: list[float] = []
 
-    @property
-    def has_answer(self) -> bool:
-        return any(answer is not None for answer in self._answers)
+def _tally(poll: Poll, n: int) -> dict[str, Any]:
+    """Return the vote on the trajectories that the page has."""
+    return _vote(poll.so_far(n))
 
-    def add(self, trajectory: Trajectory) -> dict[str, Any]:
-        """Measure a trajectory, and return it as the page shows it."""
-        question = self._question
-        ballot = ballot_for(question.problem, [trajectory], question.controller, measure=question.measure)
-        answer = str(ballot.labels[0]) if ballot.labels else None
-        confidence = float(ballot.confidences[0])
-        self._indices.append(trajectory.index)
-        self._answers.append(answer)
-        self._confidences.append(confidence)
-        return trajectory_json(trajectory, answer, confidence, question.controller)
 
-    def tally(self) -> dict[str, Any]:
-        """Vote on the trajectories so far."""
-        order = np.argsort(self._indices).tolist()
-        answers = classify([self._answers[at] for at in order], self._question.same).answers
-        ballot = Ballot.of(answers, [self._confidences[at] for at in order])
-        question = self._question
-        tally = vote(ballot, method=question.pipeline, calibration=question.calibration)
-        return vote_json(tally, ballot, [self._indices[at] for at in order])
+def _vote(solution: Solution) -> dict[str, Any]:
+    indices = [trajectory.index for trajectory in solution.trajectories]
+    return vote_json(solution.tally, solution.ballot, indices)
 
 
 def _started(service: Service, question: Question) -> dict[str, Any]:
@@ -122,9 +102,9 @@ def _started(service: Service, question: Question) -> dict[str, Any]:
         "model": engine.model,
         "engine": engine.name,
         "budget": question.budget,
-        "method": question.pipeline.name,
+        "method": question.method.name,
         "template": question.problem.template,
-        "ssc": steering_json(question.controller, question.split),
+        "ssc": steering_json(question.steering, question.split),
         "stop_when": None if question.stop_when is None else question.stop_when.name,
         "temperature": params.temperature,
         "top_p": params.top_p,
@@ -148,24 +128,23 @@ def _progress(moved: Moved, question: Question) -> dict[str, Any]:
     }
 
 
-def _final(outcome: Outcome, question: Question) -> dict[str, Any]:
-    solution = outcome.solution
-    indices = [trajectory.index for trajectory in solution.trajectories]
-    tally = vote_json(solution.tally, solution.ballot, indices)
+def _final(answered: Answered, question: Question) -> dict[str, Any]:
+    solution = answered.solution
+    tally = _vote(solution)
     return {
-        "answer": tally["answer"] if outcome.withheld is None else None,
+        "answer": tally["answer"] if solution.withheld is None else None,
         "share": tally["share"],
         "probability": tally["probability"],
-        "abstained": outcome.withheld is not None,
+        "abstained": solution.withheld is not None,
         "majority": tally["majority"],
         "best": None if solution.best is None else solution.best.index,
         "tally": tally,
-        "n_trajectories": len(indices),
+        "n_trajectories": len(solution.trajectories),
         "budget": question.budget,
-        "n_tokens": outcome.n_tokens,
-        "n_tokens_saved": outcome.n_tokens_saved,
-        "n_reflections": outcome.n_reflections,
-        "seconds": round(outcome.seconds, 3),
-        "stopped": outcome.stopped,
-        "notes": [] if outcome.withheld is None else [outcome.withheld],
+        "n_tokens": answered.n_tokens,
+        "n_tokens_saved": solution.n_tokens_saved,
+        "n_reflections": solution.n_reflections,
+        "seconds": round(answered.seconds, 3),
+        "stopped": solution.stopped,
+        "notes": [] if solution.withheld is None else [solution.withheld],
     }

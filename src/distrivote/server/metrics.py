@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from distrivote.server.asking import Outcome
+from distrivote.server.asking import Answered
 
 _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
@@ -23,17 +23,17 @@ class Metrics:
         """Count a request for a vote by how it ended; 499: the client went away."""
         self._requests[endpoint, status] += 1
 
-    def voted(self, outcome: Outcome) -> None:
+    def voted(self, answered: Answered) -> None:
         """Count what a vote took."""
-        self._totals["trajectories"] += len(outcome.solution.trajectories)
-        self._totals["tokens"] += outcome.n_tokens
-        self._totals["tokens_saved"] += outcome.n_tokens_saved
-        self._totals["reflections"] += outcome.n_reflections
-        self._totals["overruled"] += outcome.solution.tally.majority != outcome.solution.answer
+        self._totals["trajectories"] += len(answered.solution.trajectories)
+        self._totals["tokens"] += answered.n_tokens
+        self._totals["tokens_saved"] += answered.solution.n_tokens_saved
+        self._totals["reflections"] += answered.solution.n_reflections
+        self._totals["overruled"] += answered.solution.tally.majority != answered.solution.answer
         self._n_votes += 1
-        self._seconds += outcome.seconds
+        self._seconds += answered.seconds
         for most in _BUCKETS:
-            self._buckets[most] += outcome.seconds <= most
+            self._buckets[most] += answered.seconds <= most
 
     def text(self, n_inside: int) -> str:
         """Return everything, with how many requests are under way."""

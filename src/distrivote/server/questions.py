@@ -14,6 +14,7 @@ from typing import NamedTuple
 from distrivote.answers.equality import equality
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
+from distrivote.poll import Poll
 from distrivote.problem import DEFAULT_SAME, Message, Problem
 from distrivote.server.errors import UnknownModelError
 from distrivote.server.memory import Memory
@@ -45,9 +46,9 @@ class Question:
     """Everything that a request asks for."""
 
     problem: Problem
-    pipeline: Pipeline
+    method: Pipeline
     budget: int
-    controller: Controller | None
+    steering: Controller | None
     params: SamplingParams
     stop_when: StopRule | None = None
     same: str = DEFAULT_SAME
@@ -69,6 +70,22 @@ class Question:
 
     measure: str | None = None
     """What a confidence is; None: as `solve` has it."""
+
+    def poll(self, *, eager: bool = False) -> Poll:
+        """Return the poll on this question; `eager` as `Poll` has it."""
+        return Poll(
+            self.problem,
+            budget=self.budget,
+            method=self.method,
+            steering=self.steering,
+            stop_when=self.stop_when,
+            same=self.same,
+            measure=self.measure,
+            k=self.params.k,
+            calibration=self.calibration,
+            min_probability=self.min_probability,
+            eager=eager,
+        )
 
 
 class House(NamedTuple):
@@ -128,17 +145,17 @@ def question_of(
             raise InputError(
                 f"the model name says {name} {said} and distrivote.{name} says {again}: leave one of them out"
             )
-    pipeline = _pipeline(named.method or fields.method, house)
+    method = _method(named.method or fields.method, house)
     problem = conversation_of(turns, fields.template)
     return Question(
         problem=problem,
         same=_same(fields.same, problem, house.settings),
-        pipeline=pipeline,
+        method=method,
         budget=_budget(named.budget if fields.budget is None else fields.budget, house.settings),
-        controller=_controller(fields.ssc, fields.deepconf, house.settings),
+        steering=_steering(fields.ssc, fields.deepconf, house.settings),
         split=_split(fields.ssc),
         params=_params(body, _stops(body.stop), max_tokens, house.settings),
-        stop_when=stop_rule(fields.stop_when, pipeline.name),
+        stop_when=stop_rule(fields.stop_when, method.name),
         model=body.model,
         return_trajectories=fields.return_trajectories,
         min_probability=_least(fields.min_probability, house.settings),
@@ -152,17 +169,17 @@ def question_of_page(body: AskRequest, house: House) -> Question:
     """Return the question that the page asks."""
     if not body.question.strip():
         raise InputError("the question is empty: ask something")
-    pipeline = _pipeline(body.method, house)
+    method = _method(body.method, house)
     problem = Problem(body.question, template=_checked(body.template or house.settings.template))
     return Question(
         problem=problem,
         same=_same(body.same, problem, house.settings),
-        pipeline=pipeline,
+        method=method,
         budget=_budget(body.budget, house.settings),
-        controller=_controller(body.ssc, body.deepconf, house.settings),
+        steering=_steering(body.ssc, body.deepconf, house.settings),
         split=_split(body.ssc),
         params=_params(body, (), body.max_tokens, house.settings),
-        stop_when=stop_rule(body.stop_when, pipeline.name),
+        stop_when=stop_rule(body.stop_when, method.name),
         model=house.engine.model,
         min_probability=_least(body.min_probability, house.settings),
         calibration=house.settings.calibration,
@@ -180,7 +197,7 @@ def _same(asked: str | None, problem: Problem, settings: Settings) -> str:
     return equality(asked or settings.same or problem.same).name
 
 
-def _pipeline(method: str | None, house: House) -> Pipeline:
+def _method(method: str | None, house: House) -> Pipeline:
     pipeline = house.pipeline if method is None else parse_method(method)
     if pipeline.trust is None or house.memory is None:
         return pipeline
@@ -201,9 +218,7 @@ def _budget(budget: int | None, settings: Settings) -> int:
     return budget
 
 
-def _controller(
-    fields: bool | SscFields | None, deepconf: str | None, settings: Settings
-) -> Controller | None:
+def _steering(fields: bool | SscFields | None, deepconf: str | None, settings: Settings) -> Controller | None:
     if deepconf is not None:
         if fields:
             raise InputError("deepconf takes the place of SelfStepConf: leave out ssc or deepconf")

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from distrivote.errors import DistrivoteError
-from distrivote.server.asking import TICK, Begun, Moved, Outcome, Queued, ask
+from distrivote.server.asking import TICK, Answered, Begun, Moved, Queued, ask
 from distrivote.server.errors import failure_of, json_reply
 from distrivote.server.gate import Gate, Lane
 from distrivote.server.metrics import Metrics
@@ -68,29 +68,29 @@ async def reply(service: Service, request: Request, question: Question, shape: S
     """Answer a request with one document."""
     try:
         with service.gate.inside():
-            outcome = await unless_gone(request, _outcome(service, question))
+            answered = await unless_gone(request, _answered(service, question))
     except ClientGone:
         service.metrics.answered(shape.endpoint, GONE)
         return Response(status_code=GONE)
     except DistrivoteError as error:
         service.metrics.answered(shape.endpoint, failure_of(error).status)
         raise
-    service.metrics.voted(outcome)
+    service.metrics.voted(answered)
     service.metrics.answered(shape.endpoint, 200)
-    best = _best(outcome)
+    best = _best(answered)
     document = _head(question, shape, shape.whole) | {
         "choices": [shape.choice(best.text, best.finish_reason)],
-        "usage": _usage(outcome),
-        "distrivote": outcome_json(outcome, question.controller, question.return_trajectories),
+        "usage": _usage(answered),
+        "distrivote": outcome_json(answered, question.steering, question.return_trajectories),
     }
     return json_reply(document)
 
 
-async def _outcome(service: Service, question: Question) -> Outcome:
-    asked = ask(service.house.engine, service.lane, question, watched=False)
+async def _answered(service: Service, question: Question) -> Answered:
+    asked = ask(service.house.engine, service.lane, question, question.poll(), watched=False)
     async with aclosing(asked) as happenings:
         async for happening in happenings:
-            if isinstance(happening, Outcome):
+            if isinstance(happening, Answered):
                 return happening
     raise AssertionError("a question ends with an outcome or an error")
 
@@ -122,7 +122,7 @@ async def _chunks(
             yield event(head | {"choices": [shape.piece("", None, first=True)]})
             nothing = [shape.piece(None, None, first=False)]
             async for happening in happenings:
-                if not isinstance(happening, Outcome):
+                if not isinstance(happening, Answered):
                     yield event(head | {"choices": nothing, "distrivote": happening})
                     continue
                 for choice, beside in _pieces(happening, question, shape):
@@ -143,18 +143,18 @@ async def _chunks(
         service.metrics.answered(shape.endpoint, status)
 
 
-async def _progress(service: Service, question: Question) -> AsyncGenerator[dict[str, Any] | Outcome]:
+async def _progress(service: Service, question: Question) -> AsyncGenerator[dict[str, Any] | Answered]:
     """Yield what a client may want to show meanwhile, a few times a second, and the outcome."""
     n_done, shown = 0, 0.0
-    async with aclosing(ask(service.house.engine, service.lane, question)) as happenings:
+    async with aclosing(ask(service.house.engine, service.lane, question, question.poll())) as happenings:
         async for happening in happenings:
-            if isinstance(happening, Outcome):
+            if isinstance(happening, Answered):
                 service.metrics.voted(happening)
                 yield happening
             elif isinstance(happening, Queued):
                 yield {"event": "queued", "n_before": happening.n_before}
             elif isinstance(happening, Begun):
-                yield {"event": "started", "budget": question.budget, "method": question.pipeline.name}
+                yield {"event": "started", "budget": question.budget, "method": question.method.name}
             elif isinstance(happening, Moved):
                 yield {"event": "progress", "n_done": n_done, "budget": question.budget} | {
                     "n_tokens": happening.progress.n_tokens,
@@ -168,15 +168,15 @@ async def _progress(service: Service, question: Question) -> AsyncGenerator[dict
 
 
 def _pieces(
-    outcome: Outcome, question: Question, shape: Shape
+    answered: Answered, question: Question, shape: Shape
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return the choices of the chunks that hold the text, each with what stands beside it."""
-    best = _best(outcome)
+    best = _best(answered)
     cuts = range(0, len(best.text), _PIECE)
     pieces: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (shape.piece(best.text[at : at + _PIECE], None, first=False), {}) for at in cuts
     ]
-    vote = outcome_json(outcome, question.controller, question.return_trajectories)
+    vote = outcome_json(answered, question.steering, question.return_trajectories)
     last = shape.piece(None, best.finish_reason, first=False)
     return [*pieces, (last, {"distrivote": {"event": "vote"} | vote})]
 
@@ -186,20 +186,20 @@ class _Best(NamedTuple):
     finish_reason: str
 
 
-def _best(outcome: Outcome) -> _Best:
-    if outcome.withheld is not None:
-        return _Best(outcome.withheld, "stop")
-    best = outcome.solution.best
+def _best(answered: Answered) -> _Best:
+    if answered.solution.withheld is not None:
+        return _Best(answered.solution.withheld, "stop")
+    best = answered.solution.best
     assert best is not None  # there is an answer
     return _Best(best.text, "length" if best.finish_reason == "length" else "stop")
 
 
-def _usage(outcome: Outcome) -> dict[str, int]:
-    n_prompt = outcome.n_prompt_tokens
+def _usage(answered: Answered) -> dict[str, int]:
+    n_prompt = answered.solution.n_prompt_tokens
     return {
         "prompt_tokens": n_prompt,
-        "completion_tokens": outcome.n_tokens,
-        "total_tokens": n_prompt + outcome.n_tokens,
+        "completion_tokens": answered.n_tokens,
+        "total_tokens": n_prompt + answered.n_tokens,
     }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from distrivote.confidence import step_confidences, token_confidence
 from distrivote.report.printouts import tally_json
 from distrivote.report.terminal.explanation import told
-from distrivote.server.asking import Outcome
+from distrivote.server.asking import Answered
 from distrivote.server.errors import number
 from distrivote.splitting import DelimiterSplitter, step_ends
 from distrivote.steering import Controller
@@ -183,24 +183,24 @@ def _split_json(split: Split | None) -> dict[str, Any] | None:
 
 
 def outcome_json(
-    outcome: Outcome, controller: Controller | None, return_trajectories: bool
+    answered: Answered, controller: Controller | None, return_trajectories: bool
 ) -> dict[str, Any]:
     """Return the `distrivote` object of a reply: what `ask --json` says of a vote, and what it took."""
-    solution = outcome.solution
+    solution = answered.solution
     tally, ballot, best = solution.tally, solution.ballot, solution.best
     trajectories = None
     if return_trajectories:
         votes = zip(solution.trajectories, answers_of(ballot), ballot.confidences.tolist(), strict=True)
         trajectories = [trajectory_json(*vote, controller) for vote in votes]
-    document = tally_json(tally, told(tally), outcome.min_probability)
+    document = tally_json(tally, told(tally), solution.min_probability)
     return document | {
         "budget": solution.n_asked,
         "n_trajectories": len(solution.trajectories),
         "best": 0 if best is None else best.index,
-        "n_tokens": outcome.n_tokens,
-        "n_tokens_saved": outcome.n_tokens_saved,
-        "n_reflections": outcome.n_reflections,
-        "seconds": round(outcome.seconds, 3),
-        "stopped": outcome.stopped,
+        "n_tokens": answered.n_tokens,
+        "n_tokens_saved": solution.n_tokens_saved,
+        "n_reflections": solution.n_reflections,
+        "seconds": round(answered.seconds, 3),
+        "stopped": solution.stopped,
         "trajectories": trajectories,
     }

@@ -97,6 +97,11 @@ class Controller(Protocol):
         return type(self).__name__
 
     @property
+    def headline(self) -> str:
+        """What a line says about it that lists the settings of a call."""
+        return self.name
+
+    @property
     def uses_entropy(self) -> bool:
         """Whether its streams look at the entropy (nats) of the tokens."""
         return False

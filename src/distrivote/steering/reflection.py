@@ -85,6 +85,10 @@ class SelfStepConf(Controller):
         return cls(split=DelimiterSplitter(exact_token=True), released=True)
 
     @property
+    def headline(self) -> str:
+        return "SelfStepConf on"
+
+    @property
     def uses_entropy(self) -> bool:
         return self.split.uses_entropy
 

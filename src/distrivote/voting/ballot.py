@@ -11,15 +11,24 @@ answer without a confidence counts in the majority, and is left out of whatever 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from distrivote.defaults import MEASURE, N_LOGPROBS
 from distrivote.errors import InputError
 from distrivote.voting.scales import check_confidences
+
+if TYPE_CHECKING:
+    from distrivote.answers.equality import Equality
+    from distrivote.answers.extract import OwnExtractor
+    from distrivote.confidence import Measure
+    from distrivote.splitting import Splitter
+    from distrivote.trajectory import Trajectory
 
 Answer: TypeAlias = Hashable
 """An answer's label. Equal labels are one answer."""
@@ -62,6 +71,125 @@ class Ballot:
         answers = _listed(answers, "answers")
         classes, labels = _classes(answers)
         return cls(classes, _confidences(confidences, len(answers)), labels, tuple(notes))
+
+    @classmethod
+    def from_answers(
+        cls,
+        answers: Sequence[str | None],
+        confidences: Iterable[float | None] | None = None,
+        *,
+        same: str | Equality | None = None,
+        notes: Sequence[str] = (),
+    ) -> Self:
+        """Build a ballot from the texts of answers, of which those that are the same are one.
+
+        `same` says when they are: text, notation, math (if nothing is said) or choice, or an `Equality`.
+
+        >>> Ballot.from_answers(["0.5", "1/2", "7"]).classes.tolist()
+        [0, 0, 1]
+        """
+        from distrivote.answers.equivalence import classify
+
+        classes = classify(answers, same)
+        return cls.of(classes.answers, confidences, [*notes, *classes.remarks.notes])
+
+    @classmethod
+    def from_trajectories(
+        cls,
+        trajectories: Iterable[Trajectory],
+        *,
+        extract: str | re.Pattern[str] | OwnExtractor = "auto",
+        measure: str | Measure = MEASURE,
+        split: str | Splitter = "paragraph",
+        k: int = N_LOGPROBS,
+        same: str | Equality | None = None,
+        steered_by: Splitter | None = None,
+    ) -> Self:
+        """Build a ballot from the trajectories of one question.
+
+        `extract`, `measure` and `split` are names or objects of one's own. `k` is how many of the most
+        probable tokens count; if fewer were given, those count and a note says so. Trajectories with
+        different numbers of them are refused, since their confidences do not compare. `same` is that of
+        `from_answers`. `steered_by` is the splitter of the controller that steered the trajectories: if it
+        is `split`, its record says where steps end. One that its controller ended has no vote.
+
+        >>> from distrivote.trajectory import Trajectory
+        >>> Ballot.from_trajectories([Trajectory("4"), Trajectory("5")], extract="number").labels
+        ('4', '5')
+        """
+        from distrivote.reading import Pool, Reader
+
+        pool = Pool(Reader.of(extract, [measure], split, k, steered_by))
+        for trajectory in trajectories:
+            pool.add(trajectory)
+        pairs = pool.read()
+        return cls.from_answers(
+            [reading.vote for _, reading in pairs],
+            [reading.confidence for _, reading in pairs],
+            same=same,
+            notes=pool.notes_on(pairs),
+        )
+
+    @classmethod
+    def from_openai(
+        cls,
+        responses: object,
+        *,
+        extract: str | re.Pattern[str] | OwnExtractor = "auto",
+        measure: str | Measure = MEASURE,
+        split: str | Splitter = "paragraph",
+        k: int = N_LOGPROBS,
+        same: str | Equality | None = None,
+    ) -> Self:
+        """Build a ballot from the responses of an OpenAI-compatible server to one question.
+
+        `responses` is one response or several, chat or completions, as dicts or as the objects of the
+        openai package; every choice is a trajectory. Ask for them with logprobs=True, top_logprobs=20. The
+        other arguments are those of `from_trajectories`.
+
+        >>> texts = ["2 + 2 = 4", "The answer is 5.", "The answer is 4."]
+        >>> choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in texts]
+        >>> ballot = Ballot.from_openai({"choices": choices}, extract="number")
+        >>> ballot.labels, ballot.classes.tolist()
+        (('4', '5'), [0, 1, 0])
+        """
+        from distrivote.engines.responses import trajectories_from_openai
+
+        found = trajectories_from_openai(responses)
+        return cls.from_trajectories(found, extract=extract, measure=measure, split=split, k=k, same=same)
+
+    @classmethod
+    def from_vllm(
+        cls,
+        outputs: object,
+        *,
+        extract: str | re.Pattern[str] | OwnExtractor = "auto",
+        measure: str | Measure = MEASURE,
+        split: str | Splitter = "paragraph",
+        k: int = N_LOGPROBS,
+        same: str | Equality | None = None,
+    ) -> Self:
+        """Build a ballot from vLLM's outputs for one prompt, sampled with SamplingParams(n=..., logprobs=20).
+
+        The other arguments are those of `from_trajectories`.
+
+        >>> from types import SimpleNamespace as Object
+        >>> row = {19: Object(logprob=-0.1, decoded_token="4"), 20: Object(logprob=-2.3, decoded_token="5")}
+        >>> sample = Object(text="4", token_ids=[19], logprobs=[row], finish_reason="stop")
+        >>> ballot = Ballot.from_vllm([Object(outputs=[sample, sample])])
+        >>> ballot.labels, ballot.confidences.tolist()
+        (('4',), [1.2, 1.2])
+        """
+        from distrivote.engines.responses import trajectories_from_vllm
+
+        found = trajectories_from_vllm(outputs)
+        return cls.from_trajectories(found, extract=extract, measure=measure, split=split, k=k, same=same)
+
+
+# Aliases for one more version.
+ballot_of = Ballot.from_trajectories
+from_openai = Ballot.from_openai
+from_vllm = Ballot.from_vllm
 
 
 def _classes(answers: Sequence[Answer | None]) -> tuple[npt.NDArray[np.int64], tuple[Answer, ...]]:

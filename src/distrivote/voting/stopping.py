@@ -1,7 +1,7 @@
 """When is a vote settled? Rules that say so while trajectories come in, to stop sampling early.
 
 A rule looks at the ballot so far and at how many trajectories may still come, and nothing else: the same
-ballot, the same verdict, whoever asks and whenever. `Poll` keeps the ballot of one question under a rule.
+ballot, the same verdict, whoever asks and whenever. `poll` keeps the ballot of one question under a rule.
 
     consensus[:0.95[:16]]   the leading answer has 95% of the votes, of 16 trajectories or more (DeepConf)
     beta[:0.95]             it is the more frequent of the first two with 95% (Adaptive-Consistency)
@@ -11,21 +11,15 @@ ballot, the same verdict, whoever asks and whenever. `Poll` keeps the ballot of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 
-from distrivote.answers.equality import Equality, equality
-from distrivote.answers.equivalence import classify
 from distrivote.confidence.trajectories import LARGEST, SMALLEST
 from distrivote.defaults import PAPER_METHOD
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.nouns import count
-from distrivote.steering import ENDED
-from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.pools import FloatArray, IntArray
 from distrivote.voting.methods import parse_method
@@ -256,60 +250,3 @@ def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | N
     if more:
         raise InputError(f"the rule {rule!r} takes one number: write beta:0.95")
     return BetaRule(part)
-
-
-class Poll:
-    """The votes on one question as they come in, under a rule."""
-
-    def __init__(self, rule: StopRule, budget: int, *, same: str | Equality | None = None) -> None:
-        self._rule, self._budget = rule, budget
-        # All is classified anew with each vote, which asks about the same two answers again and again.
-        self._same = equality(same).remembering()
-        self._votes: dict[int, tuple[str | None, float]] = {}
-
-    def add(self, index: int, answer: str | None, confidence: float) -> None:
-        """Take the vote of a trajectory; in which order they come makes no difference."""
-        self._votes[index] = (answer, confidence)
-
-    def settled(self) -> bool:
-        """Say whether the rule wants no more. Nothing is settled before the first vote."""
-        if not self._votes:
-            return False
-        votes = [vote for _, vote in sorted(self._votes.items())]
-        answers = classify([answer for answer, _ in votes], self._same).answers
-        ballot = Ballot.of(answers, [confidence for _, confidence in votes])
-        return self._rule.settled(ballot, max(self._budget - len(votes), 0))
-
-
-def until_settled(
-    trajectories: Generator[Trajectory], poll: Poll, ballot_of: Callable[[Sequence[Trajectory]], Ballot]
-) -> Generator[Trajectory]:
-    """Yield trajectories until their poll is settled; then the iterator is closed, which cancels the rest.
-
-    `ballot_of` reads the vote of a trajectory.
-    """
-    try:
-        for trajectory in trajectories:
-            ballot = ballot_of([trajectory])
-            answer = ballot.labels[0] if ballot.labels else None
-            poll.add(trajectory.index, None if answer is None else str(answer), float(ballot.confidences[0]))
-            if poll.settled():
-                trajectories.close()
-            yield trajectory
-    finally:
-        trajectories.close()
-
-
-def without_ended(ballot: Ballot, trajectories: Sequence[Trajectory]) -> Ballot:
-    """Return the ballot without the votes of trajectories that were ended for their confidence."""
-    ended = [trajectory.finish_reason == ENDED for trajectory in trajectories]
-    if not any(ended):
-        return ballot
-    were, have = ("was", "has") if sum(ended) == 1 else ("were", "have")
-    of = count(len(ended), "trajectory")
-    note = f"{sum(ended)} of {of} {were} ended for low confidence and {have} no vote"
-    answers = [
-        None if gone or given < 0 else ballot.labels[given]
-        for gone, given in zip(ended, ballot.classes.tolist(), strict=True)
-    ]
-    return replace(Ballot.of(answers, ballot.confidences), notes=(*ballot.notes, note))

@@ -11,10 +11,10 @@ import pytest
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.tokens.drive import Drive
 from distrivote.engines.tokens.sampling import TokenSampler
-from distrivote.reading import ballot_of
 from distrivote.splitting import EntropySplitter
 from distrivote.steering import ENDED, BudgetForcing, Controller, DeepConfOnline, SelfStepConf
 from distrivote.trajectory import Insertion
+from distrivote.voting.ballot import Ballot
 
 LETTERS = "abcdefgh"
 
@@ -125,7 +125,7 @@ def test_steps_by_entropy_are_measured_as_they_were_judged() -> None:
     found = drive.trajectory()
     assert found.interventions is not None
     assert found.interventions.step_ends == (4, 6)
-    ballot = ballot_of([found], extract=lambda text: text, split=controller.split)
+    ballot = Ballot.from_trajectories([found], extract=lambda text: text, split=controller.split)
     assert ballot.confidences[0] == pytest.approx(found.interventions.step_confidences[-1])
 
 
@@ -143,7 +143,9 @@ def test_a_controller_judges_by_as_many_tokens_as_the_vote_however_many_are_reco
         found = drive.trajectory()
         assert found.interventions is not None
         judged.append(found.interventions.step_confidences)
-        assert ballot_of([found], extract=str).confidences.tolist() == pytest.approx(judged[-1])
+        assert Ballot.from_trajectories([found], extract=str).confidences.tolist() == pytest.approx(
+            judged[-1]
+        )
     assert judged[0] == judged[1]
 
 

@@ -75,8 +75,11 @@ def test_generate_grades_alike(tmp_path: Path) -> None:
 @needs_math_verify
 def test_solve_elects_the_formula() -> None:
     engine = ReplayEngine([reply(answer, 9.0) for answer in ANSWERS])
-    assert solve(engine, "How long?", "sc", budget=15, ssc=None).tally.votes == {FORMULA: 9, "2": 6}
-    by_notation = solve(engine, "How long?", "sc", budget=15, ssc=None, same="notation")
+    assert solve(engine, "How long?", method="sc", budget=15, steering=None).tally.votes == {
+        FORMULA: 9,
+        "2": 6,
+    }
+    by_notation = solve(engine, "How long?", method="sc", budget=15, steering=None, same="notation")
     assert by_notation.answer == "2"
 
 

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from distrivote.answers.equality import Equality
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.problem import Problem
-from distrivote.reading import ballot_of
 from distrivote.splitting import EntropySplitter
 from distrivote.steering import SelfStepConf, replay
 from distrivote.store.runs import parts as run_parts
@@ -32,6 +31,7 @@ from distrivote.store.runs.run import Run, known_tokens
 from distrivote.store.runs.schema import MEASURES, SCHEMA
 from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Insertion, Interventions, Trajectory
+from distrivote.voting.ballot import Ballot
 from strategies import FEW
 
 MANIFEST = Manifest("replay", "none", "math", "made-up", {"temperature": 0.6}, budget=8)
@@ -80,7 +80,7 @@ def test_a_row_measures_as_a_ballot_does() -> None:
     reply = trajectory()
     made = row_of(PROBLEM, reply)
     for name, column in MEASURES.items():
-        assert getattr(made, column) == ballot_of([reply], measure=name).confidences[0]
+        assert getattr(made, column) == Ballot.from_trajectories([reply], measure=name).confidences[0]
     assert (made.answer, made.k, made.n_tokens) == ("4", 20, 3)
     assert made.step_ends is not None
     assert made.step_ends.tolist() == [2, 3]

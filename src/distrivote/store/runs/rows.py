@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from distrivote.answers.extract import OwnExtractor, extractor
+from distrivote.answers.extract import OwnExtractor
 from distrivote.confidence import (
     DEFAULT_K,
+    TrajectoryConfidence,
     entries_given,
-    measure_named,
     step_confidences,
     token_confidence,
 )
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.reading import reading_of
+from distrivote.reading import Reader, Reading
 from distrivote.splitting import Splitter, splitter
 from distrivote.store.columns import CONFIDENCE
 from distrivote.store.runs.schema import MEASURES, SCHEMA
@@ -146,13 +146,11 @@ def row_of(
     if entries_given(trajectory.top_logprobs) == 1:
         # One entry shows no spread: no confidence is better than a wrong one, and the rest still counts.
         trajectory = dataclasses.replace(trajectory, top_logprobs=np.empty((trajectory.n_tokens, 0)))
-    find = extractor(problem.extractor if extract is None else extract)
     rule = splitter(split) if isinstance(split, str) else split
-    measures = [measure_named(name) for name in MEASURES]
-    values = [measure.values_of([trajectory], k)[0] for measure in measures]
-    measured = list(zip(measures, values, strict=True))
-    answer, ends, found = reading_of(trajectory, find, measured, rule, k, steered_by=rule)
-    columns = dict(zip(MEASURES.values(), found, strict=True))
+    reader = Reader.of(problem.extractor if extract is None else extract, MEASURES, rule, k, steered_by=rule)
+    (reading,) = reader.read([trajectory])
+    answer, ends = reading.answer, reading.step_ends
+    columns = dict(zip(MEASURES.values(), reading.confidences, strict=True))
     confidences = token_confidence(trajectory.top_logprobs, k).values
     # A text that came without tokens has steps that nobody can count.
     untold = bool(trajectory.text) and not trajectory.tokens
@@ -182,6 +180,11 @@ def row_of(
         **{column: confidence.value for column, confidence in columns.items()},  # type: ignore[arg-type]
         **_watched(trajectory.interventions, steps),
     )
+
+
+def reading_of(row: Row) -> Reading:
+    """Return what a row says for the vote, as if its trajectory had been read again."""
+    return Reading(row.sample, row.answer, (TrajectoryConfidence(row.confidence, row.k or 0),))
 
 
 def singles(values: npt.NDArray[Any]) -> Singles:
