@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,9 @@ import httpx
 import pytest
 
 from distrivote.engines.replay import ReplayEngine
+from distrivote.reading import Reader, Reading
 from distrivote.steering import ENDED
+from distrivote.trajectory import Trajectory
 from serving import POOL, SlowEngine, reply, serving
 
 
@@ -156,3 +158,20 @@ def test_deepconf_takes_the_place_of_selfstepconf() -> None:
     assert both.status_code == unknown.status_code == 400
     assert "leave out ssc or deepconf" in both.json()["error"]["message"]
     assert "did you mean low" in unknown.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("rule", [None, "consensus:0.99:64"])
+def test_a_trajectory_is_measured_once_for_the_rule_the_page_and_the_vote(
+    url: str, rule: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[int] = []
+    read = Reader.read
+
+    def counted(self: Reader, trajectories: Sequence[Trajectory], k: int | None = None) -> list[Reading]:
+        measured.extend(trajectory.index for trajectory in trajectories)
+        return read(self, trajectories, k)
+
+    monkeypatch.setattr(Reader, "read", counted)
+    events = events_of(url, {"question": "How many?", "template": "math", "stop_when": rule})
+    assert events[-1][0] == "final"
+    assert sorted(measured) == list(range(20))
