@@ -55,7 +55,7 @@ def test_an_engine_of_ones_own_solves_a_problem() -> None:
             return (Trajectory("It is \\boxed{4}.", index=index) for index in job.indices)
 
     with Four() as engine:
-        assert solve(engine, "2 + 2?", "sc", 3).answer == "4"
+        assert solve(engine, "2 + 2?", method="sc", budget=3).answer == "4"
 
 
 def test_a_call_begins_when_the_one_before_has_ended() -> None:
