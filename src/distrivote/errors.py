@@ -1,4 +1,4 @@
-"""Every error that distrivote raises on purpose.
+"""Every error that distrivote raises on purpose, and the words that a user changes something by.
 
     DistrivoteError
     ├── InputError            what the caller handed in can't be used (also a ValueError); exit code 2
@@ -6,23 +6,73 @@
     ├── EngineError           a model or its server failed; says whether trying again may help
     └── MissingPackageError   an optional package is not installed; names the extra (also an ImportError)
 
-A message is one sentence that says what came, where, and what to do next; what belongs under it, a line
-each, are its notes (`add_note`). Mistakes in our own code are not in this tree: they pass through as they
-are.
+An error has three parts: its `message` says what came and where, its `hint` what to do next, and its
+`argument` is the Python name of what is wrong. A hint names arguments in backticks, as Python has them:
+`budget`, `ssc=None`, `same="math"`. Python shows that as it is; the command line writes its options instead
+(`cli/words.py`), the server its fields (`server/words.py`). So do notes, the sentences beside a result.
+What belongs under an error, a line each, are its notes (`add_note`).
+
+Mistakes in our own code are not in this tree: they pass through as they are.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 _MOST_NAMES = 24
+_ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+
+Spell = Callable[[str, str | None], str | None]
+"""A door's words for an argument and the value to give it, if any; None: no argument, so it stays."""
+
+
+def reworded(text: str, spell: Spell) -> str:
+    """Return a hint or a note with its arguments in the words of a door.
+
+    >>> reworded("lower `max_tokens`, not `x`", lambda name, _: "--max-tokens" if "_" in name else None)
+    'lower --max-tokens, not `x`'
+    """
+    return _ARGUMENT.sub(lambda found: spell(found[1], found[2]) or found[0], text)
 
 
 class DistrivoteError(Exception):
-    """The root: catch it to catch everything that distrivote raises on purpose."""
+    """The root: catch it to catch everything that distrivote raises on purpose.
+
+    >>> error = InputError("the budget is 0", hint="give 1 or more", argument="budget")
+    >>> str(error), error.argument
+    ('the budget is 0: give 1 or more', 'budget')
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        """What came, and where."""
+
+        self.hint = hint
+        """What to do, arguments in backticks; None: the message says it, or nothing can be done."""
+
+        self.argument = argument
+        """The Python name of the argument that is wrong, if it is one."""
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}: {self.hint}"
+
+    def in_words(self, spell: Spell) -> str:
+        """Return the sentence in the words of a door; only the hint is our own to reword."""
+        return self.message if self.hint is None else f"{self.message}: {reworded(self.hint, spell)}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors cross processes; their constructors take other arguments than those kept in `args`.
+        return _revived, (type(self), self.args), self.__dict__
+
+
+def _revived(kind: type[DistrivoteError], args: tuple[Any, ...]) -> DistrivoteError:
+    return kind.__new__(kind, *args)
 
 
 class InputError(DistrivoteError, ValueError):
@@ -32,11 +82,11 @@ class InputError(DistrivoteError, ValueError):
 
 
 class UnknownNameError(InputError):
-    """A name that does not exist; the message lists the nearest ones that do."""
+    """A name that does not exist; the hint lists the nearest ones that do."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        known = list(known)
-        super().__init__(f"unknown {kind} {name!r}: {suggestion(name, known)}")
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, argument: str | None = None) -> None:
+        hint = suggestion(name, list(known))
+        super().__init__(f"unknown {kind} {name!r}", hint=hint, argument=argument)
 
 
 def suggestion(name: str, known: Sequence[str], most: int = _MOST_NAMES) -> str:
@@ -55,16 +105,28 @@ def suggestion(name: str, known: Sequence[str], most: int = _MOST_NAMES) -> str:
 class EngineError(DistrivoteError):
     """A model or its server failed."""
 
-    def __init__(self, sentence: str, *, retryable: bool = False) -> None:
-        super().__init__(sentence)
+    def __init__(
+        self, message: str, *, retryable: bool = False, hint: str | None = None, argument: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, argument=argument)
         self.retryable = retryable
         """Whether the same call may work later."""
 
 
 class MissingPackageError(DistrivoteError, ImportError):
-    """An optional package is not installed; the message names the extra that brings it."""
+    """An optional package is not installed; the hint is the command that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs {package}, which is not installed: pip install 'distrivote[{extra}]'"
+            f"{purpose} needs {package}, which is not installed",
+            hint=f"{install_command(extra)} in the project's folder",
         )
+
+
+def install_command(extra: str, options: str = "") -> str:
+    """Return what installs an extra, in the folder of the project: no package index has it yet.
+
+    >>> install_command("math"), install_command("math", "-U ")
+    ("pip install '.[math]'", "pip install -U '.[math]'")
+    """
+    return f"pip install {options}'.[{extra}]'"

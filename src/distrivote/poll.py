@@ -232,7 +232,9 @@ class Poll:
 def check_budget(budget: int) -> int:
     """Return a budget; InputError unless it is a number of trajectories that somebody may mean."""
     if not isinstance(budget, (int, np.integer)) or not 1 <= budget <= MAX_BUDGET:
-        raise InputError(f"budget is {budget!r}: give a whole number from 1 to {MAX_BUDGET:,}")
+        raise InputError(
+            f"budget is {budget!r}", hint=f"give a whole number from 1 to {MAX_BUDGET:,}", argument="budget"
+        )
     return int(budget)
 
 

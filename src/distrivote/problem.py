@@ -110,7 +110,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if self.template not in TEMPLATES and "{question}" not in self.template:
-            raise UnknownNameError("template", self.template, TEMPLATES)
+            raise UnknownNameError("template", self.template, TEMPLATES, argument="template")
         if self.system is not None and not self.system.strip():
             raise InputError("the system message is empty: say something in it, or leave it out")
 

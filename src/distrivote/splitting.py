@@ -134,7 +134,7 @@ def splitter(name: str) -> Splitter:
             return EntropySplitter(float(value))
         except ValueError:
             pass
-    raise UnknownNameError("splitter", name, SPLITTERS)
+    raise UnknownNameError("splitter", name, SPLITTERS, argument="split")
 
 
 _NAMED: dict[str, Splitter] = {

@@ -231,14 +231,14 @@ def test_one_without_math_verify_compares_by_notation_and_says_so(monkeypatch: p
     assert found.ids == (0, 1, 2, 2)
     (note,) = found.remarks.notes
     assert "compared by notation only" in note
-    assert "pip install 'distrivote[math]'" in note
+    assert "pip install '.[math]'" in note
     assert classify(["1", "1.0", "Paris"]).remarks == Remarks()
     assert grade(["1/2", "7"], "0.5").right == frozenset({0})
 
 
 def test_one_without_math_verify_does_not_grade_by_a_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     hide_math_verify(monkeypatch)
-    with pytest.raises(MissingPackageError, match=r"pip install 'distrivote\[math\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install '.\[math\]'"):
         grade(["7"], TRUTH)
     assert grade([TRUTH], TRUTH, "notation").right == frozenset({0})
     assert same_answer(TRUTH, TRUTH)

@@ -37,7 +37,7 @@ def test_a_signal_is_the_measure_that_is_voted_with(
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("auto", "--signal auto weighs the signals of many questions"), ("men", "mean")]
+    ("name", "words"), [("auto", "the signal auto weighs the signals of many questions"), ("men", "mean")]
 )
 def test_a_signal_that_one_question_does_not_have_is_refused(
     name: str, words: str, capsys: pytest.CaptureFixture[str]

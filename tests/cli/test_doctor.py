@@ -59,10 +59,10 @@ def test_what_is_missing_comes_with_the_command_that_installs_it(
     monkeypatch.setattr(findings.metadata, "version", nothing)
     found = doctor(capsys)["by"]
     assert found["engine", "vllm"]["state"] == "missing"
-    assert found["engine", "vllm"]["fix"] == "pip install 'distrivote[vllm]'"
+    assert found["engine", "vllm"]["fix"] == "pip install '.[vllm]'"
     assert found["engine", "transformers"]["detail"] == "no torch"
     if ("extra", "datasets") in found:  # where distrivote is installed
-        assert found["extra", "datasets"]["fix"] == "pip install 'distrivote[datasets]'"
+        assert found["extra", "datasets"]["fix"] == "pip install '.[datasets]'"
         assert found["extra", "all"]["detail"] == "no datasets, torch"
 
 
@@ -76,7 +76,7 @@ def test_an_extra_whose_package_is_too_old_fails(monkeypatch: pytest.MonkeyPatch
             "eval",
             "fails",
             "lm-eval 0.4.9; needs lm-eval >=0.4.13",
-            "pip install -U 'distrivote[eval]'",
+            "pip install -U '.[eval]'",
         ),
         Finding("extra", "gpu", "works", "torch 0.4.9"),
     ]

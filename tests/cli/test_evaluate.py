@@ -159,7 +159,7 @@ def test_every_format_is_written_at_once(evaluate: Evaluate, tmp_path: Path) -> 
 
 
 def test_a_page_and_figures_are_written(evaluate: Evaluate, tmp_path: Path) -> None:
-    pytest.importorskip("altair", reason="altair is not installed: pip install 'distrivote[report]'")
+    pytest.importorskip("altair", reason="altair is not installed: pip install '.[report]'")
     pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
     page, folder = tmp_path / "r.html", tmp_path / "figures"
     code, _, _ = evaluate(ANSWERS, "--repeats", 4, "-e", "pass1", "-o", page, "--figures", folder)
@@ -232,7 +232,7 @@ def test_figures_without_the_packages_name_the_extra(
     monkeypatch.setitem(sys.modules, "altair", None)
     code, _, err = evaluate(ANSWERS, "--figures", tmp_path / "f")
     assert code == 1
-    assert "pip install 'distrivote[report]'" in err
+    assert "pip install '.[report]'" in err
 
 
 def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:

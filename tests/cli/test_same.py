@@ -172,7 +172,7 @@ def test_without_math_verify_every_door_names_the_line_that_installs_it(
     hide_math_verify(monkeypatch)
     result = command(*(each.format(**names) for each in arguments))
     assert result.code == 1
-    assert "pip install 'distrivote[math]'" in result.err
+    assert "pip install '.[math]'" in result.err
     assert TRUTH in result.err.replace("\n", "")
 
 

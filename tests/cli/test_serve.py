@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from distrivote.cli import serve as command
 from distrivote.cli.serve import serve
+from distrivote.cli.words import worded
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.server.settings import Settings, check_host
 
@@ -30,7 +31,7 @@ def error_of(*args: str) -> BaseException | None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org"])
 def test_a_host_that_others_can_reach_needs_a_key(host: str) -> None:
-    with pytest.raises(InputError, match=r"give --api-key KEY .* or leave out --host"):
+    with pytest.raises(InputError, match=r"give `api_key` .* or leave out `host`"):
         check_host(host, None)
     check_host(host, "key")
 
@@ -45,7 +46,7 @@ def test_the_loopback_needs_none(host: str) -> None:
     [
         (("--host", "0.0.0.0"), "everyone who can reach this machine"),
         (("--method", "dis-gnn"), "did you mean dis-gmm"),
-        (("--signal", "auto"), "--signal auto weighs the signals of many questions"),
+        (("--signal", "auto"), "the signal auto weighs the signals of many questions"),
         (("--signal", "entropi"), "did you mean entropy"),
         (("--max-budget", "0"), "max_budget is 0"),
         (("--budget", "300"), "raise --max-budget"),
@@ -59,14 +60,14 @@ def test_the_loopback_needs_none(host: str) -> None:
 def test_what_is_wrong_is_said_before_a_model_is_loaded(args: tuple[str, ...], words: str) -> None:
     error = error_of(*args)
     assert isinstance(error, InputError)
-    assert words in str(error)
+    assert words in worded(error)
 
 
 def test_without_its_packages_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda _: None)
     error = error_of()
     assert isinstance(error, MissingPackageError)
-    assert "pip install 'distrivote[server]'" in str(error)
+    assert "pip install '.[server]'" in str(error)
 
 
 @pytest.mark.parametrize(("args", "ssc"), [((), True), (("--no-ssc",), False)])

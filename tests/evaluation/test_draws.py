@@ -45,7 +45,7 @@ def test_a_budget_beyond_the_pool_names_the_question_and_the_number() -> None:
     with pytest.raises(InputError, match=r"question q7 has 3 trajectories and the budget is 4"):
         draw("q7", 3, 4, 1, seed=0)
     sets = (pool_set(few_surer_right("q1"), pool("q2", [0, 1, 0], [1, 2, 3])),)
-    with pytest.raises(InputError, match=r"question q2 of model-made has 3 .* budget is 8.*--budget 3"):
+    with pytest.raises(InputError, match=r"question q2 of model-made has 3 .* budget is 8.*`budget=3`"):
         check_budget(sets, 8)
     with pytest.raises(InputError, match="from 1"):
         check_budget(sets, 0)

@@ -27,4 +27,4 @@ def test_the_error_names_the_extra(module: str, package: str, extra: str) -> Non
         "    print(error)\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"pip install 'distrivote[{extra}]'" in result.stdout
+    assert f"pip install '.[{extra}]'" in result.stdout

@@ -62,7 +62,9 @@ def test_a_server_that_cant_be_steered_is_asked_plainly_where_that_is_the_defaul
         plain = {"model": "toy", "messages": ASKED}
         assert httpx.post(f"{url}/v1/chat/completions", json=plain).status_code == 200
         steered = httpx.post(f"{url}/v1/chat/completions", json=plain | {"distrivote": {"ssc": True}})
-        assert (steered.status_code, "--no-ssc" in steered.text) == (502, True)
+        refused = steered.json()["error"]
+        assert (steered.status_code, refused["param"]) == (502, "distrivote.ssc")
+        assert 'use "distrivote": {"ssc": false}' in refused["message"]
         assert "event: final" in httpx.post(f"{url}/api/ask", json={"question": "How many?"}).text
         assert httpx.get(f"{url}/api/settings").json()["defaults"]["ssc"] is None
 

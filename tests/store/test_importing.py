@@ -72,7 +72,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "majority" in first
     assert "right answers" in second
     path.write_text('{"question_id": "q", "answer": null}\n')
-    assert "--extract" in import_files(sources([str(path)]), tmp_path / "other").notes[0]
+    assert "`extract`" in import_files(sources([str(path)]), tmp_path / "other").notes[0]
 
 
 def test_truths_and_a_pattern_for_ids_come_from_outside(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_what_is_no_probability_is_an_input_error(value: float) -> None:
 
 def test_an_answer_below_the_least_probability_is_withheld_with_the_reason() -> None:
     said = withheld(tally(0.5), 0.75)
-    assert said == "Withheld: the probability that 4 is right is 50.0%, and at least 0.75 was asked for."
+    assert said == "the probability that the answer is right is 50.0%, and at least 0.75 was asked for"
 
 
 def test_an_answer_at_the_least_probability_is_given() -> None:

@@ -41,7 +41,7 @@ def test_votes_by_weight_name_the_way_to_log_probabilities(method: str) -> None:
         distrivote.vote(ANSWERS, LOGPROBS, method)
     assert str(refused.value) == (
         f"confidence 0 is -0.05, and {method} needs positive ones: for log-probabilities say"
-        ' confidence_scale="logprob"; auto and votes by rank (sc, bon, borda, mob) take any numbers'
+        ' `confidence_scale="logprob"`; auto and votes by rank (sc, bon, borda, mob) take any numbers'
     )
     if "meanshift" not in method:
         probabilities = [None if c is None else float(np.exp(c)) for c in LOGPROBS]
@@ -95,7 +95,7 @@ def test_only_one_scale_has_a_name() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (0.5, 'is 0.5, but log-probabilities are 0 or below: leave out confidence_scale="logprob"'),
+        (0.5, 'is 0.5, but log-probabilities are 0 or below: leave out `confidence_scale="logprob"`'),
         (-2000.0, "is -2000, whose exp is below 1e-100"),
     ],
 )

@@ -95,7 +95,7 @@ class Equality:
         if is_formula(truth) and not shared_verifier().is_installed:
             shown = truth if len(truth) <= 60 else truth[:59] + "…"
             error = MissingPackageError("math-verify", "math", f"grading by the right answer {shown}")
-            error.add_note("--same notation grades without it, and takes most equal formulas for different")
+            error.add_note('`same="notation"` grades without it, and takes most equal formulas for different')
             raise error
 
 
@@ -154,8 +154,10 @@ def equality(same: str | Equality | None = None) -> Equality:
     if isinstance(same, Equality):
         return same
     if same is not None and not isinstance(same, str):
-        raise InputError(f"same is {same!r}: give one of {', '.join(NAMED)}, or an Equality")
+        raise InputError(
+            f"same is {same!r}", hint=f"give one of {', '.join(NAMED)}, or an Equality", argument="same"
+        )
     name = DEFAULT_SAME if same is None else same
     if name not in NAMED:
-        raise UnknownNameError("way to compare answers", name, NAMED)
+        raise UnknownNameError("way to compare answers", name, NAMED, argument="same")
     return NAMED[name]

@@ -53,7 +53,7 @@ def extractor(how: str | re.Pattern[str] | OwnExtractor) -> Extractor:
     """
     if isinstance(how, str):
         if how not in _EXTRACTORS:
-            raise UnknownNameError("answer extraction", how, _EXTRACTORS)
+            raise UnknownNameError("answer extraction", how, _EXTRACTORS, argument="extract")
         return _EXTRACTORS[how]
     if isinstance(how, re.Pattern):
         return _matching(how)

@@ -53,8 +53,8 @@ class MathProcess:
             hello = self._reply(patience)
             if hello and "failed" in hello:
                 raise DistrivoteError(
-                    f"math-verify is installed but does not load ({hello['failed']}): install it again"
-                    " with pip install --force-reinstall 'distrivote[math]'"
+                    f"math-verify is installed but does not load ({hello['failed']})",
+                    hint="install it again with pip install --force-reinstall math-verify",
                 )
             self._is_loaded = hello is not None
         return self._is_loaded

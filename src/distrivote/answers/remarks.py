@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from distrivote.errors import install_command
+from distrivote.nouns import count, verb
+
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
@@ -36,31 +39,29 @@ class Remarks:
         """A sentence for each."""
         notes = []
         if self.n_unsure_grades:
-            were = "1 grading was" if self.n_unsure_grades == 1 else f"{self.n_unsure_grades:,} gradings were"
-            notes.append(f"{were} doubtful: equal to the right answer one way and not another, so wrong")
-        if self.n_unsure:
-            one = self.n_unsure == 1
-            pairs = "1 pair of answers is" if one else f"{self.n_unsure:,} pairs of answers are"
-            count = "it counts" if one else "they count"
+            n = self.n_unsure_grades
             notes.append(
-                f"{pairs} equal by one way of comparing them and not by another: {count} as different"
+                f"{count(n, 'grading')} {verb(n, 'were')} doubtful: equal to the right answer one way and not"
+                " another, so wrong"
+            )
+        if self.n_unsure:
+            n = self.n_unsure
+            notes.append(
+                f"{count(n, 'pair')} of answers {verb(n, 'are')} equal by one way of comparing them and not"
+                f" by another: {verb(n, 'they')} {verb(n, 'count')} as different"
             )
         if self.n_lost:
-            notes.append(f"comparing answers took too long in {_cases(self.n_lost)}: {_DIFFERENT}")
+            notes.append(f"comparing answers took too long in {count(self.n_lost, 'case')}: {_DIFFERENT}")
         if self.n_left_out:
             notes.append(
-                f"comparing answers was stopped with {_cases(self.n_left_out)} left out: {_DIFFERENT}"
+                f"comparing answers was stopped with {count(self.n_left_out, 'case')} left out: {_DIFFERENT}"
             )
         if self.n_formulas:
             notes.append(
                 "formulas among the answers are compared by notation only, for math-verify is not installed:"
-                " pip install 'distrivote[math]'"
+                f" {install_command('math')} in the project's folder"
             )
         return tuple(notes)
 
 
 _DIFFERENT = "those answers count as different"
-
-
-def _cases(n: int) -> str:
-    return "1 case" if n == 1 else f"{n:,} cases"

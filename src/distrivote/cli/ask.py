@@ -95,7 +95,7 @@ def ask(
         say(f"distrivote: no trajectory gave an answer{_why_none(solution)}")
         raise typer.Exit(1)
     if reason is not None:
-        say(f"distrivote: {reason[0].lower()}{reason[1:]}")
+        say(f"distrivote: withheld: {reason}")
         raise typer.Exit(WITHHELD)
 
 
@@ -153,7 +153,7 @@ def _solve(poll: Poll, choice: EngineChoice, params: SamplingParams, quiet: bool
     if stopped and not n:
         raise KeyboardInterrupt
     if failure is not None and n:
-        note(str(failure))
+        note(failure)
     solution = poll.finish(failure)
     if solution.is_settled:
         say(f"settled after {n} of {count(poll.budget, 'trajectory')}")
@@ -164,8 +164,7 @@ def _solve(poll: Poll, choice: EngineChoice, params: SamplingParams, quiet: bool
         # On a terminal the notes of the vote are shown with it.
         note(*poll.same.remarks().notes)
         if tally.n_unmeasured:
-            said = unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method)
-            note(f"{said[0].lower()}{said[1:].rstrip('.')}")
+            note(unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method))
     return _Asked(solution, engine.model, headline, display.seconds, stopped)
 
 

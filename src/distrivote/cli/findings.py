@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
+from distrivote.cli.words import worded
+from distrivote.errors import DistrivoteError, MissingPackageError, install_command
+
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(?:\[[^]]*\])?\s*(?P<bound>(?:[<>=!~]=?[^;]*)?);\s*.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]"
 )
@@ -33,10 +36,6 @@ class Finding:
     detail: str = ""
     fix: str | None = None
     """The command or the sentence that helps."""
-
-
-def install_command(extra: str) -> str:
-    return f"pip install 'distrivote[{extra}]'"
 
 
 def version_of(package: str) -> str | None:
@@ -72,7 +71,7 @@ def core_finding() -> Finding:
     return Finding("core", "voting", "works", f"NumPy {version_of('numpy')}, pyarrow {version_of('pyarrow')}")
 
 
-_REINSTALL = "pip install --force-reinstall distrivote"
+_REINSTALL = "pip install --force-reinstall . in the project's folder"
 
 
 def engine_findings(model: str | None = None) -> list[Finding]:
@@ -83,13 +82,14 @@ def engine_findings(model: str | None = None) -> list[Finding]:
 def _embedded(model: str | None) -> Finding:
     from distrivote.engines.llamacpp.files import BUILT_IN, cache_folder, model_file
     from distrivote.engines.llamacpp.library import load_library
-    from distrivote.errors import DistrivoteError, MissingPackageError
 
     try:
         library = load_library().origin
     except MissingPackageError:
         return Finding("engine", "embedded", "missing", "no llama.cpp", install_command("embedded"))
-    except (DistrivoteError, OSError) as error:
+    except DistrivoteError as error:
+        return Finding("engine", "embedded", "fails", worded(error), install_command("embedded"))
+    except OSError as error:
         return Finding("engine", "embedded", "fails", str(error), install_command("embedded"))
     if model is None or model == BUILT_IN:
         there = any((cache_folder() / "models").glob(f"{BUILT_IN}*.gguf"))
@@ -100,7 +100,7 @@ def _embedded(model: str | None) -> Finding:
         try:
             known = f"{model_file(model)} is there"
         except DistrivoteError as error:
-            return Finding("engine", "embedded", "fails", str(error), "give --model path.gguf")
+            return Finding("engine", "embedded", "fails", worded(error), "give --model path.gguf")
     return Finding("engine", "embedded", "works", f"{library}, {known}")
 
 
@@ -138,7 +138,7 @@ def server_findings(urls: Sequence[str], model: str | None, api_key: str | None)
     for url in urls:
         seen = check_server(url, model, api_key)
         if seen.failure is not None:
-            found.append(Finding("server", seen.url, "fails", seen.failure, "see docs/openai.md"))
+            found.append(Finding("server", seen.url, "fails", worded(seen.failure), "see docs/openai.md"))
             continue
         detail = f"{seen.model}, {seen.n_logprobs} of {DEFAULT_K} log-probabilities, SelfStepConf " + (
             f"by {'its plugin' if seen.ssc_by == 'plugin' else 'continuation'}" if seen.ssc_by else "off"
@@ -173,7 +173,7 @@ def _extra(extra: str, packages: Sequence[tuple[str, str]]) -> Finding:
     old = [f"{name} {bound}" for name, bound in packages if not fits(versions[name] or "", bound)]
     if old:
         detail = f"{detail}; needs {', '.join(old)}"
-        return Finding("extra", extra, "fails", detail, f"pip install -U 'distrivote[{extra}]'")
+        return Finding("extra", extra, "fails", detail, install_command(extra, "-U "))
     return Finding("extra", extra, "works", detail)
 
 

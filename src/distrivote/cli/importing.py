@@ -10,6 +10,7 @@ from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note
 from distrivote.cli.options import OUTPUT, ColumnOptions, Json, Same, StorageOptions
 from distrivote.cli.sampling_options import Split
+from distrivote.cli.words import worded
 
 if TYPE_CHECKING:
     from distrivote.store.importing import Imported
@@ -127,4 +128,9 @@ def _print_json(output: str, imported: Imported) -> None:
     import json
     from dataclasses import asdict
 
-    print(json.dumps({"run": output, **asdict(imported), "notes": imported.notes}, ensure_ascii=False))
+    print(
+        json.dumps(
+            {"run": output, **asdict(imported), "notes": [worded(each) for each in imported.notes]},
+            ensure_ascii=False,
+        )
+    )

@@ -12,6 +12,7 @@ import typer
 
 from distrivote.cli.commands import Root
 from distrivote.cli.messages import say
+from distrivote.cli.words import worded
 from distrivote.errors import DistrivoteError
 
 app = typer.Typer(
@@ -54,9 +55,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         app(args=_with_address(sys.argv[1:] if argv is None else argv), prog_name="distrivote")
     except DistrivoteError as error:
-        say(f"distrivote: error: {error}")
+        say(f"distrivote: error: {worded(error)}")
         for line in getattr(error, "__notes__", ()):
-            say(f"  {line}")
+            say(f"  {worded(line)}")
         sys.exit(error.exit_code)
     except OSError as error:
         # A full disk or the like. Python would stumble over the unwritten rest when it exits.

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 
 from distrivote.cli.console import open_console
+from distrivote.cli.words import worded
+from distrivote.errors import DistrivoteError
 
 
 def say(sentence: str) -> None:
@@ -26,10 +28,10 @@ def say(sentence: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def note(*sentences: str) -> None:
+def note(*sentences: str | DistrivoteError) -> None:
     """Print what should be known beside the result, a line each."""
     for sentence in sentences:
-        say(f"note: {sentence}")
+        say(f"note: {worded(sentence)}")
 
 
 def width() -> int:

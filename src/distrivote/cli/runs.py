@@ -167,12 +167,12 @@ def compact(run: _RunArgument, same: Same = None) -> None:
     What another grader or version stored is graded again. --same is what the run is compared by from then
     on.
     """
-    from distrivote.nouns import count
+    from distrivote.nouns import count, verb
     from distrivote.store.runs.compaction import compact as merge
 
     done = merge(run, same=same)
     note(*done.notes)
-    are = "is" if done.n_parts_before == 1 else "are"
+    are = verb(done.n_parts_before, "are")
     before, rows = count(done.n_parts_before, "part"), count(done.n_rows, "trajectory")
     print(f"{run}: {before} {are} now {done.n_parts:,}, with {rows}")
 

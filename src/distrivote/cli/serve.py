@@ -11,9 +11,11 @@ from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import say
 from distrivote.cli.options import BeliefOptions, MethodOptions, Same
 from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc
-from distrivote.errors import EngineError, MissingPackageError
+from distrivote.cli.words import worded
+from distrivote.errors import DistrivoteError, EngineError, MissingPackageError, reworded
 
 if TYPE_CHECKING:
+    from distrivote.engines.base import Engine
     from distrivote.engines.choice import EngineChoice
     from distrivote.server.settings import Settings
 
@@ -140,13 +142,25 @@ def serve(
     _serve(choice, vote.pipeline().name, settings, server.host, server.port)
 
 
+def _opened(choice: EngineChoice) -> Engine:
+    """Return the engine; here the key of its server is --upstream-key, for --api-key is our own clients'."""
+    from distrivote.engines.choice import open_engine
+
+    try:
+        return open_engine(choice, say=say, note=lambda text: say(worded(text)))
+    except DistrivoteError as error:
+        if error.hint is not None:
+            rename = {"api_key": "`upstream_key`"}
+            error.hint = reworded(error.hint, lambda name, _value: rename.get(name))
+        raise
+
+
 def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, port: int) -> None:
     import socket
     from contextlib import closing
 
     import uvicorn
 
-    from distrivote.engines.choice import open_engine
     from distrivote.server.app import create_app
     from distrivote.server.connections import PatientProtocol
 
@@ -157,7 +171,7 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
             listening.bind((host, port))
         except (OSError, OverflowError) as error:
             raise EngineError(f"can't listen on {host} port {port} ({error}): give another --port") from error
-        with closing(open_engine(choice, say=say, note=say)) as engine:
+        with closing(_opened(choice)) as engine:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
             app = create_app(engine, method, settings)

@@ -278,7 +278,7 @@ def explain_question(
         )
         console.print(explanation(title, ballot, tally, console.width, right, truth))
         if reason is not None:
-            console.print(Text(f"\n  {reason}", style="bold"))
+            console.print(Text(f"\n  Withheld: {reason}.", style="bold"))
     console.print()
     return n_withheld
 

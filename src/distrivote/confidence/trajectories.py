@@ -159,7 +159,7 @@ def measure_named(name: str) -> Measure:
         return Measure(name, _confidence, partial(_GROUPED[kind], n_tokens=n_tokens))
     if name in _PLAIN:
         return _PLAIN[name]
-    raise UnknownNameError("measure", name, (*MEASURES, LENGTH))
+    raise UnknownNameError("measure", name, (*MEASURES, LENGTH), argument="measure")
 
 
 def _confidence(trajectory: Trajectory, k: int) -> TokenValues:

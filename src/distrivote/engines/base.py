@@ -70,7 +70,7 @@ class SamplingParams:
 
 def _require(fits: bool, name: str, value: object, allowed: str) -> None:
     if not fits:
-        raise InputError(f"{name} is {value}: give {allowed}")
+        raise InputError(f"{name} is {value}", hint=f"give {allowed}", argument=name)
 
 
 class Progress(NamedTuple):

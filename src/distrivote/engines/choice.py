@@ -35,13 +35,23 @@ class EngineChoice:
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
-            raise UnknownNameError("engine", self.engine, ENGINES)
+            raise UnknownNameError("engine", self.engine, ENGINES, argument="engine")
         if self.engine == "openai" and not self.base_urls:
-            raise InputError("the openai engine needs to know its server: give --base-url")
+            raise InputError(
+                "the openai engine needs to know its server", hint="give `base_urls`", argument="base_urls"
+            )
         if self.engine != "openai" and self.base_urls:
-            raise InputError(f"the {self.engine} engine has no server: leave out --base-url or --engine")
+            raise InputError(
+                f"the {self.engine} engine has no server",
+                hint="leave out `base_urls` or `engine`",
+                argument="base_urls",
+            )
         if self.engine in ("vllm", "transformers") and self.model is None:
-            raise InputError(f"the {self.engine} engine needs a model: give --model, a folder or ORG/NAME")
+            raise InputError(
+                f"the {self.engine} engine needs a model",
+                hint="give `model`, a folder or ORG/NAME",
+                argument="model",
+            )
 
     @classmethod
     def of(

@@ -198,19 +198,30 @@ def _vllm_tokens(rows: Any, token_ids: Any, where: str) -> ReplyTokens:
     return read
 
 
+class ReplyError(InputError):
+    """A reply whose parts contradict each other."""
+
+    def __init__(self, where: str, flaw: str, detail: str = "", *, hint: str) -> None:
+        super().__init__(f"{where}: {flaw}{detail}", hint=hint)
+        self.flaw = flaw
+        """What is wrong, without where it is and what to do."""
+
+
 def trajectory_of_reply(
     content: str, thinking: str, tokens: ReplyTokens | None, finish_reason: Any, where: str
 ) -> Trajectory:
-    """Return a reply as a trajectory; InputError if its tokens do not spell its text."""
+    """Return a reply as a trajectory; ReplyError if its tokens do not spell its text."""
     finish = None if finish_reason is None else str(finish_reason)
     if tokens is None or not tokens.pieces:
         text = thinking + THINK_END + content if thinking else content
         return Trajectory(text, finish_reason=finish)
     texts = spelled(content, thinking, Spelling(tokens.pieces, tokens.encoded))
     if texts is None:
-        raise InputError(
-            f"{where}: its tokens do not spell its text ({''.join(tokens.pieces)[:40]!r} against"
-            f" {(thinking + content)[:40]!r}): hand in the reply as it came, or without its logprobs"
+        raise ReplyError(
+            where,
+            "its tokens do not spell its text",
+            f" ({''.join(tokens.pieces)[:40]!r} against {(thinking + content)[:40]!r})",
+            hint="hand in the reply as it came, or without its logprobs",
         )
     if texts and texts[-1].strip() in _END_TOKENS:
         texts.pop()
@@ -229,9 +240,10 @@ def _check_logs(logprobs: Floats, where: str) -> None:
     positive = np.argwhere(np.isfinite(logprobs) & (logprobs > 0.01))
     if len(positive):
         value = logprobs[tuple(positive[0])]
-        raise InputError(
-            f"{where}, token {positive[0][0]}: log-probability {value:g} is above 0: hand in natural"
-            " logarithms of probabilities"
+        raise ReplyError(
+            f"{where}, token {positive[0][0]}",
+            f"log-probability {value:g} is above 0",
+            hint="hand in natural logarithms of probabilities",
         )
 
 

@@ -42,11 +42,15 @@ def draw(question: str, n_trajectories: int, budget: int, n_repeats: int, seed: 
 def check_budget(sets: tuple[PoolSet, ...], budget: int) -> None:
     """Raise InputError if a question has fewer trajectories than the budget, and say which."""
     if budget < 1:
-        raise InputError(f"the budget is {budget}: give a number of trajectories from 1")
+        raise InputError(
+            f"the budget is {budget}", hint="give a number of trajectories from 1", argument="budget"
+        )
     for each in sets:
         for pool in each.pools:
             if pool.n_trajectories < budget:
                 raise InputError(
                     f"question {pool.question} of {each.name} has {count(pool.n_trajectories, 'trajectory')}"
-                    f" and the budget is {budget}: ask for --budget {each.smallest} or less, or leave it out"
+                    f" and the budget is {budget}",
+                    hint=f"ask for `budget={each.smallest}` or less, or leave it out",
+                    argument="budget",
                 )

@@ -22,6 +22,7 @@ from distrivote.evaluation.pools import PoolSet, distinct
 from distrivote.evaluation.results import Report, Result, Row
 from distrivote.evaluation.scoring import Scores, has_confidence, score
 from distrivote.evaluation.studies import shared_questions, studies_of
+from distrivote.nouns import verb
 from distrivote.voting.tallies import in_majority_only
 
 BUDGET = 128
@@ -175,9 +176,9 @@ def _notes(sets: Sequence[PoolSet], budget: int | None, chosen: int) -> list[str
     sure = [each for each in sets if has_confidence(each)]
     unsure = [each.name for each in sets if each not in sure]
     if unsure:
-        verb = "has" if len(unsure) == 1 else "have"
         notes.append(
-            f"{', '.join(unsure)} {verb} no confidences: only majority voting and pass@k can be shown"
+            f"{', '.join(unsure)} {verb(len(unsure), 'have')} no confidences: only majority voting and pass@k"
+            " can be shown"
         )
     for each in sure:
         lacking = sum(int((np.isnan(pool.confidence) & (pool.classes >= 0)).sum()) for pool in each.pools)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from distrivote.evaluation.pools import Flags, Ints, Pool
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.store.columns import CONFIDENCE
 
 UNKNOWN = -1
@@ -63,5 +63,5 @@ def _known(classes: Ints, truth: Any) -> Flags:
 
 def note_unknown(notes: list[str], name: str, n_unknown: int, n: int) -> None:
     if 0 < n_unknown < n:
-        have = "has no known answer and is" if n_unknown == 1 else "have no known answer and are"
+        have = f"{verb(n_unknown, 'have')} no known answer and {verb(n_unknown, 'are')}"
         notes.append(f"{name}: {n_unknown} of {count(n, 'question')} {have} left out")

@@ -23,6 +23,7 @@ from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
+from distrivote.nouns import verb
 from distrivote.steering.choice import is_selfstepconf
 from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, N_TOKENS, QUESTION_ID
 from distrivote.store.runs.manifest import Manifest
@@ -100,10 +101,9 @@ def load_pool_sets(
             else:
                 notes.append(f"{one.name} has no question whose right answer is known: it is left out")
     if len(empty) == len(paths) > 0:
-        verb = "holds" if len(empty) == 1 else "hold"
         raise InputError(
-            f"{', '.join(empty)} {verb} no trajectories yet: sample some with distrivote generate, or name"
-            " another run"
+            f"{', '.join(empty)} {verb(len(empty), 'hold')} no trajectories yet",
+            hint="sample some with distrivote generate, or name another run",
         )
     if not sets:
         raise InputError(
@@ -122,7 +122,7 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
     if signal in MEASURES:
         return _of_run(run, signal, reads, notes)
     if signal not in (AUTO, LENGTH, N_TOKENS):
-        raise UnknownNameError("signal", signal, [*MEASURES, LENGTH, AUTO])
+        raise UnknownNameError("signal", signal, [*MEASURES, LENGTH, AUTO], argument="signal")
     found = _of_run(run, DEFAULT_MEASURE, {*reads, "measures"}, notes)
     if signal != AUTO:
         return by_length(found)

@@ -30,7 +30,11 @@ def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
         signals[LENGTH] = np.concatenate([_shortness(source.name, pool) for pool in pools])
     classes = np.concatenate([pool.classes for pool in pools])
     if not signals:
-        raise InputError(f"{source.name} has no measure of confidence: name a column with --signal")
+        raise InputError(
+            f"{source.name} has no measure of confidence",
+            hint="name a column with `signal`",
+            argument="signal",
+        )
     offsets = np.cumsum([0, *(pool.n_trajectories for pool in pools)])
     combined = combine(fullest(signals, classes), classes, offsets)
     return _with(source, np.split(combined.confidences, offsets[1:-1])), combined.weights

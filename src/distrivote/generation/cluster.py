@@ -161,8 +161,9 @@ def _connected(address: str) -> Any:
             ray.init(address=address, logging_level="error", log_to_driver=False, **where)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             raise EngineError(
-                f"can't reach a Ray cluster at {address} ({str(error).splitlines()[0]}): check the address,"
-                " or give --ray alone to start one here"
+                f"can't reach a Ray cluster at {address} ({str(error).splitlines()[0]})",
+                hint=f"check the address, or give `ray={LOCAL}` to start one here",
+                argument="address",
             ) from error
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False

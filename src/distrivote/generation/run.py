@@ -216,7 +216,8 @@ class _Generation:
         if changed is not None:
             raise InputError(
                 f"question {changed!r} of {path} was sampled with another text than"
-                f" {settings.benchmark.source} has now: restore the file, or make another run with --new"
+                f" {settings.benchmark.source} has now",
+                hint="restore the file, or make another run with `new=True`",
             )
         done = self._writer.done()
         self._n_before = len(done)

@@ -104,7 +104,8 @@ def generate(
     controller = steering_of(steering)
     if controller is not None and controller.n_warmup:
         raise InputError(
-            f"{controller.name} needs a warm-up of each question, which a run does not have: use `solve`"
+            f"{controller.name} needs a warm-up of each question, which a run does not have",
+            hint="use solve()",
         )
     same = Grading.of(writer.manifest).same
     for item in work:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol
 
 from rich.console import Console
 
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.report.terminal.votes import Choice, Score, VoteRow, summary, vote_table
 from distrivote.store.results.tables import json_lines, long_table, tab_header, tab_lines, wide_table
 from distrivote.store.results.votes import MAJORITY, Results, Totals, Verdict
@@ -176,27 +176,27 @@ def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
     notes = unmeasured_notes(totals, lacks)
     of = f"of {count(totals.n_questions, 'question')}"
     if totals.n_small:
-        have = "has" if totals.n_small == 1 else "have"
+        have = verb(totals.n_small, "have")
         notes.append(
             f"{totals.n_small:,} {of} {have} fewer than {MIN_POOL} answers:"
             " a split by confidence is mostly noise there"
         )
     if totals.n_overruling:
-        go = "goes" if totals.n_overruling == 1 else "go"
+        go = verb(totals.n_overruling, "go")
         notes.append(
             f"{totals.n_overruling:,} {of} with fewer than {MIN_POOL} answers {go} against a clear majority:"
             " confidence is weak evidence there"
         )
     if totals.n_one_hump:
-        have = "has" if totals.n_one_hump == 1 else "have"
+        have = verb(totals.n_one_hump, "have")
         notes.append(
             f"{totals.n_one_hump:,} {of} hardly {have} two humps of confidence: the split says little there"
         )
     if totals.n_doubtful:
-        were = "1 winner was" if totals.n_doubtful == 1 else f"{totals.n_doubtful:,} winners were"
+        were = f"{count(totals.n_doubtful, 'winner')} {verb(totals.n_doubtful, 'were')}"
         notes.append(f"{were} equal to the right answer one way and not another: doubtful, and so wrong")
     if totals.n_uncalibrated and totals.bar.min_probability:
-        have = "has" if totals.n_uncalibrated == 1 else "have"
+        have = verb(totals.n_uncalibrated, "have")
         fitted = totals.bar.calibration
         notes.append(
             f"{totals.n_uncalibrated:,} {of} {have} fewer than {fitted.fewest:,} or more than {fitted.most:,}"
@@ -205,9 +205,9 @@ def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
     for name in totals.methods:
         n = totals.n_withheld.get(name, 0)
         if n:
-            was = "was" if n == 1 else "were"
+            was = verb(n, "were")
             notes.append(
-                f"{n:,} {of} {was} withheld ({name}): the answer is less probable than --min-probability asks"
+                f"{n:,} {of} {was} withheld ({name}): the answer is less probable than `min_probability` asks"
             )
     return notes
 
@@ -217,13 +217,13 @@ def unmeasured_notes(totals: Totals, lacks: str | None = None) -> list[str]:
     n_answers = totals.n_trajectories - totals.n_unanswered
     if totals.n_unmeasured and totals.n_unmeasured == n_answers:
         methods = [name for name in totals.methods if name != MAJORITY]
-        why = "" if lacks is None else f": there is no column {lacks!r} (--confidence-column names another)"
+        why = "" if lacks is None else f": there is no column {lacks!r} (`confidence` names another)"
         return [f"no answer has a confidence, so majority voting decides, not {' or '.join(methods)}{why}"]
     notes = []
     if totals.n_unmeasured:
         notes.append(in_majority_only(totals.n_unmeasured, n_answers))
     if totals.n_fallbacks:
-        have = "has" if totals.n_fallbacks == 1 else "have"
+        have = verb(totals.n_fallbacks, "have")
         notes.append(
             f"{totals.n_fallbacks:,} of {count(totals.n_questions, 'question')} {have} no confidence at all:"
             " majority voting decides there"
@@ -281,7 +281,7 @@ def tally_json(tally: Tally, words: str, min_probability: float = 0.0) -> dict[s
         "first_split": _split_json(tally.first_split),
         "split": _split_json(tally.split),
         "notes": list(tally.notes),
-        "explanation": words if reason is None else f"{words}\n{reason}",
+        "explanation": words if reason is None else f"{words}\nWithheld: {reason}.",
     }
 
 

@@ -225,7 +225,7 @@ def _add_run(app: FastAPI, house: House) -> None:
 
     def run() -> Path:
         if house.settings.run is None:
-            raise HTTPException(404, "no run is served: start the server with --run DIR")
+            raise HTTPException(404, "no run is served: only a server that was started with a run has one")
         return house.settings.run
 
     # Plain functions: Starlette runs them in a thread, since they read files.

@@ -20,9 +20,9 @@ from distrivote.errors import (
     DistrivoteError,
     EngineError,
     InputError,
-    MissingPackageError,
     UnknownNameError,
 )
+from distrivote.server.words import API, PAGE, Fields
 
 RETRY_SECONDS = 2
 """After so long a client that was sent away may come back."""
@@ -60,23 +60,30 @@ class Failure(NamedTuple):
         return {"www-authenticate": "Bearer"} if self.status == 401 else {}
 
 
-def failure_of(error: BaseException) -> Failure:
-    """Return what a client is told of an error; of mistakes of our own, no more than that there was one."""
-    if isinstance(error, UnknownModelError):
-        return Failure(404, "invalid_request_error", str(error), "model", "model_not_found")
-    if isinstance(error, InputError):
-        return Failure(400, "invalid_request_error", str(error))
-    if isinstance(error, NoAnswerError):
-        return Failure(422, "no_answer", str(error), code="no_answer")
-    if isinstance(error, BusyError):
-        return Failure(429, "rate_limit_error", str(error), code="rate_limit_exceeded")
-    if isinstance(error, EngineError):
-        return Failure(502, "engine_error", str(error), code="retryable" if error.retryable else None)
-    if isinstance(error, (DistrivoteError, MissingPackageError)):
-        return Failure(500, "server_error", str(error))
+def failure_of(error: BaseException, fields: Fields = API) -> Failure:
+    """Return what a client is told of an error; of mistakes of our own, no more than that there was one.
+
+    `fields` are those of its request: hints are in their words.
+    """
+    if isinstance(error, DistrivoteError):
+        return _of_error(error, error.in_words(fields.spell), fields.param(error.argument))
     if isinstance(error, HTTPException):
         return _of_status(error.status_code, str(error.detail))
     return Failure(500, "server_error", "the server made a mistake: its log says more")
+
+
+def _of_error(error: DistrivoteError, message: str, param: str | None) -> Failure:
+    if isinstance(error, UnknownModelError):
+        return Failure(404, "invalid_request_error", message, "model", "model_not_found")
+    if isinstance(error, InputError):
+        return Failure(400, "invalid_request_error", message, param)
+    if isinstance(error, NoAnswerError):
+        return Failure(422, "no_answer", message, code="no_answer")
+    if isinstance(error, BusyError):
+        return Failure(429, "rate_limit_error", message, code="rate_limit_exceeded")
+    if isinstance(error, EngineError):
+        return Failure(502, "engine_error", message, param, "retryable" if error.retryable else None)
+    return Failure(500, "server_error", message, param)
 
 
 def _of_status(status: int, detail: str) -> Failure:
@@ -144,6 +151,7 @@ def failure_reply(failure: Failure) -> Response:
     return json_reply(failure.body, failure.status, failure.headers)
 
 
-async def on_error(request: Request, error: Exception) -> Response:  # noqa: ARG001
+async def on_error(request: Request, error: Exception) -> Response:
     """Answer a request that failed; Starlette calls it."""
-    return failure_reply(failure_of(error))
+    fields = PAGE if request.url.path.startswith("/api/") else API
+    return failure_reply(failure_of(error, fields))

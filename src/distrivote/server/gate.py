@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from distrivote.engines.base import Engine
+from distrivote.nouns import count, verb
 from distrivote.server.errors import RETRY_SECONDS, BusyError
 
 N_COUNTING = 1
@@ -30,8 +31,9 @@ class Gate:
         """Be one of those inside; BusyError if there are as many as may be."""
         if self.n_inside >= self._most:
             raise BusyError(
-                f"{self.n_inside} requests are under way and no more are taken: try again in"
-                f" {RETRY_SECONDS} s, or raise --max-concurrency"
+                f"{count(self.n_inside, 'request')} {verb(self.n_inside, 'are')} under way and no more are"
+                " taken",
+                hint=f"try again in {RETRY_SECONDS} s, or raise `max_concurrency`",
             )
         self.n_inside += 1
         try:

@@ -21,6 +21,7 @@ from distrivote.server.replies import GONE, Service, held_gate
 from distrivote.server.schemas import AskRequest
 from distrivote.server.shapes import trajectory_json, vote_json
 from distrivote.server.streaming import EventStream, event
+from distrivote.server.words import PAGE
 from distrivote.solution import Solution
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
@@ -44,12 +45,12 @@ async def _events(service: Service, question: Question) -> AsyncGenerator[bytes]
                 yield event(data, name)
         status = 200
     except DistrivoteError as error:
-        failure = failure_of(error)
+        failure = failure_of(error, PAGE)
         status = failure.status
         yield event(failure.body, "error")
     except Exception as error:
         status = 500
-        yield event(failure_of(error).body, "error")
+        yield event(failure_of(error, PAGE).body, "error")
         raise
     finally:
         service.metrics.answered("ask", status)
@@ -146,5 +147,5 @@ def _final(answered: Answered, question: Question) -> dict[str, Any]:
         "n_reflections": solution.n_reflections,
         "seconds": round(answered.seconds, 3),
         "stopped": solution.stopped,
-        "notes": [] if solution.withheld is None else [solution.withheld],
+        "notes": [] if answered.withheld is None else [answered.withheld],
     }

@@ -143,7 +143,9 @@ def question_of(
         said, again = getattr(named, name), getattr(fields, name)
         if said is not None and again is not None and said != again:
             raise InputError(
-                f"the model name says {name} {said} and distrivote.{name} says {again}: leave one of them out"
+                f"the model name says {name} {said} and distrivote.{name} says {again}",
+                hint="leave one of them out",
+                argument=name,
             )
     method = _method(named.method or fields.method, house)
     problem = conversation_of(turns, fields.template)
@@ -213,7 +215,9 @@ def _budget(budget: int | None, settings: Settings) -> int:
         return settings.budget
     if not 1 <= budget <= settings.max_budget:
         raise InputError(
-            f"budget is {budget}: this server takes 1 to {settings.max_budget} (its --max-budget)"
+            f"the budget is {budget}",
+            hint=f"this server takes 1 to {settings.max_budget} trajectories",
+            argument="budget",
         )
     return budget
 
@@ -221,7 +225,11 @@ def _budget(budget: int | None, settings: Settings) -> int:
 def _steering(fields: bool | SscFields | None, deepconf: str | None, settings: Settings) -> Controller | None:
     if deepconf is not None:
         if fields:
-            raise InputError("deepconf takes the place of SelfStepConf: leave out ssc or deepconf")
+            raise InputError(
+                "deepconf takes the place of SelfStepConf",
+                hint="leave out `ssc` or `deepconf`",
+                argument="deepconf",
+            )
         return online_rule(deepconf)
     if isinstance(fields, SscFields):
         return SelfStepConf(fields.alpha, fields.delta, fields.reflection, splitter(fields.split))
@@ -242,7 +250,11 @@ def _params(
     usual = SamplingParams()
     longest = settings.max_tokens_limit
     if max_tokens is not None and max_tokens > longest:
-        raise InputError(f"max_tokens is {max_tokens}: this server's trajectories have {longest:,} at most")
+        raise InputError(
+            f"max_tokens is {max_tokens}",
+            hint=f"this server's trajectories have {longest:,} at most",
+            argument="max_tokens",
+        )
     return SamplingParams(
         temperature=usual.temperature if body.temperature is None else body.temperature,
         top_p=usual.top_p if body.top_p is None else body.top_p,

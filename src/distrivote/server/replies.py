@@ -187,8 +187,8 @@ class _Best(NamedTuple):
 
 
 def _best(answered: Answered) -> _Best:
-    if answered.solution.withheld is not None:
-        return _Best(answered.solution.withheld, "stop")
+    if answered.withheld is not None:
+        return _Best(answered.withheld, "stop")
     best = answered.solution.best
     assert best is not None  # there is an answer
     return _Best(best.text, "length" if best.finish_reason == "length" else "stop")

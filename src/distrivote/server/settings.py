@@ -76,14 +76,15 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("max_budget", "budget", "max_concurrency", "max_tokens", "max_tokens_limit", "max_body"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
+                raise InputError(f"{name} is {getattr(self, name)}", hint="give 1 or more", argument=name)
         check_min_probability(self.min_probability)
         if self.same is not None:
             equality(self.same)
         if self.budget > self.max_budget:
             raise InputError(
-                f"the usual budget is {self.budget} and the largest {self.max_budget}: raise --max-budget, or"
-                " lower --budget"
+                f"the usual budget is {self.budget} and the largest {self.max_budget}",
+                hint="raise `max_budget`, or lower `budget`",
+                argument="budget",
             )
         if self.template not in TEMPLATES:
             raise InputError(f"the template is {self.template!r}: give one of {', '.join(TEMPLATES)}")
@@ -99,6 +100,7 @@ def check_host(host: str, api_key: str | None) -> None:
     """Raise InputError if others could reach the server without a key."""
     if host not in LOOPBACK and api_key is None:
         raise InputError(
-            f"on {host} everyone who can reach this machine could use the model: give --api-key KEY (or set"
-            " DISTRIVOTE_API_KEY), or leave out --host to serve this machine only"
+            f"on {host} everyone who can reach this machine could use the model",
+            hint="give `api_key` (or set DISTRIVOTE_API_KEY), or leave out `host` to serve this machine only",
+            argument="api_key",
         )

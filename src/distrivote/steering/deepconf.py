@@ -102,11 +102,15 @@ def online_rule(name: str | None) -> DeepConfOnline | None:
         return None
     kind, colon, window = name.strip().partition(":")
     if kind not in ONLINE:
-        raise UnknownNameError("rule that ends trajectories", name, tuple(ONLINE))
+        raise UnknownNameError("rule that ends trajectories", name, tuple(ONLINE), argument="deepconf")
     if not colon:
         return DeepConfOnline(ONLINE[kind])
     if not (window.isascii() and window.isdecimal() and len(window) <= 9):
-        raise InputError(f"the rule {name!r} has a window that is no number of tokens: write {kind}:2048")
+        raise InputError(
+            f"the rule {name!r} has a window that is no number of tokens",
+            hint=f"write {kind}:2048",
+            argument="deepconf",
+        )
     return DeepConfOnline(ONLINE[kind], int(window))
 
 

@@ -65,7 +65,9 @@ class SelfStepConf(Controller):
         check_alpha_and_delta(self.alpha, self.delta)
         if not self.reflection.strip():
             raise InputError(
-                f'the reflection text is {self.reflection!r}: give at least one word, such as "wait"'
+                f"the reflection text is {self.reflection!r}",
+                hint='give at least one word, such as "wait"',
+                argument="reflection",
             )
         if not hasattr(self.split, "start"):
             raise InputError(f"the splitter is {self.split!r}: give one, as splitting.splitter makes them")

@@ -84,9 +84,9 @@ def lowest_ratio(record: Interventions, alpha: float, delta: float) -> float:
 def check_alpha_and_delta(alpha: float, delta: float) -> None:
     """Raise InputError unless the rule can work with these."""
     if not 0 <= alpha <= 1:
-        raise InputError(f"alpha is {alpha}: give a number from 0 to 1, such as 0.8")
+        raise InputError(f"alpha is {alpha}", hint="give a number from 0 to 1, such as 0.8", argument="alpha")
     if not 0 <= delta < math.inf:
-        raise InputError(f"delta is {delta}: give a number from 0 up, such as 0.8")
+        raise InputError(f"delta is {delta}", hint="give a number from 0 up, such as 0.8", argument="delta")
 
 
 def _judged(record: Interventions) -> tuple[float, ...]:

@@ -46,7 +46,7 @@ class Imported:
         """What a careful reader should know, a sentence each."""
         notes = []
         if not self.n_answered:
-            notes.append("no trajectory has an answer: choose how answers are found with --extract")
+            notes.append("no trajectory has an answer: choose how answers are found with `extract`")
         elif not self.n_confident:
             notes.append("there are no confidences: majority voting decides, whatever the method")
         elif self.n_confident < self.n_answered:

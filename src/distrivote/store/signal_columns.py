@@ -37,7 +37,11 @@ def with_signal(columns: Columns, name: str) -> Columns:
 def measure_of(signal: str) -> str:
     """Return the measure that a signal's name stands for, where trajectories are at hand."""
     if signal == AUTO:
-        raise InputError("--signal auto weighs the signals of many questions: name one, such as logprob")
+        raise InputError(
+            "the signal auto weighs the signals of many questions",
+            hint="name one, such as logprob",
+            argument="signal",
+        )
     own = {column: name for name, column in reversed(MEASURES.items())} | {N_TOKENS: LENGTH}
     return measure_named(own.get(signal, signal)).name
 
@@ -60,7 +64,11 @@ def mixed_questions(path: str, columns: Columns, same: str | Equality | None = N
     another is left out.
     """
     if path == STDIN:
-        raise InputError("--signal auto reads the file several times: name a file, not standard input")
+        raise InputError(
+            "the signal auto reads the file several times",
+            hint="name a file, not standard input",
+            argument="signal",
+        )
     found: dict[str, list[Questions]] = {}
     tables: dict[str, AnswerTable] = {}
     refusals: list[InputError] = []
@@ -74,7 +82,11 @@ def mixed_questions(path: str, columns: Columns, same: str | Equality | None = N
                 refusals.append(error)
     if not found:
         known = ", ".join(_known(columns))
-        nothing = InputError(f"{path} has no column of a signal (none of {known}): name one with --signal")
+        nothing = InputError(
+            f"{path} has no column of a signal (none of {known})",
+            hint="name one with `signal`",
+            argument="signal",
+        )
         raise refusals[0] if refusals else nothing
     blocks = list(next(iter(found.values())))
     weights: dict[str, dict[str, float]] = {}

@@ -9,15 +9,19 @@ from distrivote.voting.ballot import Tally
 def check_min_probability(value: float) -> float:
     """Return the least probability of an answer; InputError if it is none."""
     if not 0 <= value <= 1:
-        raise InputError(f"the least probability is {value:g}: give a number from 0 to 1")
+        raise InputError(
+            f"the least probability is {value:g}",
+            hint="give a number from 0 to 1",
+            argument="min_probability",
+        )
     return value
 
 
 def withheld(tally: Tally, min_probability: float) -> str | None:
-    """Return why an answer is withheld, in a sentence; None if it is given, or if there is none."""
+    """Return why an answer is withheld, without saying it; None if it is given, or if there is none."""
     if tally.answer is None or tally.probability >= min_probability:
         return None
     return (
-        f"Withheld: the probability that {tally.answer} is right is {tally.probability:.1%}, and at least"
-        f" {min_probability:.4g} was asked for."
+        f"the probability that the answer is right is {tally.probability:.1%}, and at least"
+        f" {min_probability:.4g} was asked for"
     )

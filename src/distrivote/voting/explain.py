@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.voting.ballot import Split, Tally, Weighing
 
 
@@ -51,7 +51,7 @@ def _split(tally: Tally, split: Split) -> str:
     if not split.n_negative:
         return f"{cast}: the confidences could not be told apart, so all are kept."
     kept, aside = (
-        f"{n} likely {side} {'is' if n == 1 else 'are'}"
+        f"{n} likely {side} {verb(n, 'are')}"
         for n, side in ((split.n_positive, "right"), (split.n_negative, "wrong"))
     )
     line = f"{cast}, cut at confidence {_told(split.cut, split)}: {kept} kept, {aside} set aside."
@@ -79,6 +79,8 @@ def _rejection(tally: Tally) -> list[str]:
             f" The other {split.n_positive + split.n_negative} are cut again, at {_told(split.cut, split)}:"
             f" {split.n_positive} kept."
         )
+    elif split.n_positive == 1:
+        line += " The other 1 is kept."
     else:
         line += f" The other {split.n_positive} are all kept."
     return [line]
@@ -86,7 +88,7 @@ def _rejection(tally: Tally) -> list[str]:
 
 def _vote(tally: Tally) -> str:
     n = tally.kept_votes[tally.answer]
-    line = f"{n} of {count(tally.n_kept, 'kept vote')} {'is' if n == 1 else 'are'} for {tally.answer}"
+    line = f"{n} of {count(tally.n_kept, 'kept vote')} {verb(n, 'are')} for {tally.answer}"
     if tally.intervals_won is None:
         return line + "."
     won, total = tally.intervals_won
@@ -95,7 +97,7 @@ def _vote(tally: Tally) -> str:
 
 def _weighing(tally: Tally, weighing: Weighing) -> str:
     n = tally.votes[weighing.answer]
-    surer = f"its {count(n, 'vote')} {'is' if n == 1 else 'are'} {weighing.gap:.1f} standard deviations"
+    surer = f"its {count(n, 'vote')} {verb(n, 'are')} {weighing.gap:.1f} standard deviations"
     rival = f"the {count(tally.votes[tally.majority], 'vote')} for {tally.majority}"
     if weighing.odds > 1:
         return (

@@ -78,7 +78,9 @@ def method_of(method: str | Pipeline) -> Pipeline:
     if isinstance(method, str):
         return parse_method(method)
     if not isinstance(method, Pipeline):
-        raise InputError(f"the method is {method!r}: give a name such as dis-gmm, or a Pipeline")
+        raise InputError(
+            f"the method is {method!r}", hint="give a name such as dis-gmm, or a Pipeline", argument="method"
+        )
     return method
 
 
@@ -100,7 +102,7 @@ def parse_method(name: str) -> Pipeline:
     if words[1:] == ["none"]:
         words.pop()
     if words[0] not in _VOTES or len(words) > 2 or (reject and len(words) < 2):
-        raise UnknownNameError("method", name, METHODS)
+        raise UnknownNameError("method", name, METHODS, argument="method")
     vote_type, percent = _VOTES[words[0]], None
     filter_type: type[Any] | None = None
     if len(words) == 2:
@@ -108,7 +110,7 @@ def parse_method(name: str) -> Pipeline:
         if filter_name.startswith("top") and filter_name[3:].isdecimal() and len(filter_name) < 12:
             filter_name, percent = "top", int(filter_name[3:])
         if filter_name not in _FILTERS:
-            raise UnknownNameError("method", name, METHODS)
+            raise UnknownNameError("method", name, METHODS, argument="method")
         filter_type = _FILTERS[filter_name]
     items = settings.split(",") if colon else []
     if "released" in items:
@@ -117,7 +119,11 @@ def parse_method(name: str) -> Pipeline:
     values = _settings(name, items, filter_type, vote_type)
     if percent is not None:
         if "fraction" in values:
-            raise InputError(f"method {name!r} says twice how many to keep: write wsc-top50 or wsc-top:0.5")
+            raise InputError(
+                f"method {name!r} says twice how many to keep",
+                hint="write wsc-top50 or wsc-top:0.5",
+                argument="method",
+            )
         values["fraction"] = percent / 100
     vote: Vote = vote_type(**_belonging(values, vote_type))
     filter: Filter | None = None
@@ -135,11 +141,15 @@ def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[t
     """Return the parts as the authors' released script has them."""
     if filter is not None and filter not in RELEASED:
         raise InputError(
-            f"method {method!r}: the released script splits by gmm or top only, so leave 'released' out"
+            f"method {method!r}: the released script splits by gmm or top only",
+            hint="leave 'released' out",
+            argument="method",
         )
     if filter not in RELEASED and vote not in RELEASED:
         raise InputError(
-            f"method {method!r} has no part that the released script does otherwise: leave 'released' out"
+            f"method {method!r} has no part that the released script does otherwise",
+            hint="leave 'released' out",
+            argument="method",
         )
     return (None if filter is None else RELEASED[filter]), RELEASED.get(vote, vote)
 
@@ -151,7 +161,11 @@ def _settings(method: str, items: Sequence[str], filter: type[Any] | None, vote:
     parts = [part for part in (filter, vote) if part is not None]
     known: dict[str, type[Any]] = {f.name: type(f.default) for part in parts for f in fields(part)}
     if not known:
-        raise InputError(f"method {method!r} takes no parameters: write it without {':' + ','.join(items)!r}")
+        raise InputError(
+            f"method {method!r} takes no parameters",
+            hint=f"write it without {':' + ','.join(items)!r}",
+            argument="method",
+        )
     values: dict[str, Any] = {}
     for item in items:
         key, equals, value = item.partition("=")
@@ -159,12 +173,14 @@ def _settings(method: str, items: Sequence[str], filter: type[Any] | None, vote:
             key, value = next(iter(known)), item
         key = key.strip()
         if key not in known:
-            raise UnknownNameError(f"parameter of {method!r},", key, known)
+            raise UnknownNameError(f"parameter of {method!r},", key, known, argument="method")
         if key in values:
-            raise InputError(f"method {method!r} sets {key} twice: give it once")
+            raise InputError(f"method {method!r} sets {key} twice", hint="give it once", argument="method")
         try:
             values[key] = known[key](value)
         except ValueError:
             kind = "a whole number" if known[key] is int else "a number"
-            raise InputError(f"method {method!r}: {key} is {value!r}, not {kind}") from None
+            raise InputError(
+                f"method {method!r}: {key} is {value!r}, not {kind}", argument="method"
+            ) from None
     return values

@@ -72,11 +72,10 @@ def check_confidences(
     bad = ~(np.isnan(confidences) | permitted(confidences, positive_for is not None))
     if bad.any():
         index = int(bad.argmax())
-        raise InputError(f"{place(index)} {fault(float(confidences[index]), positive_for, IN_PYTHON)}")
+        raise not_permitted(place(index), float(confidences[index]), positive_for)
 
 
-IN_PYTHON = 'confidence_scale="logprob"'
-ON_THE_COMMAND_LINE = "--confidence-scale logprob"
+_LOGPROB = '`confidence_scale="logprob"`'
 
 
 def permitted(values: Any, positive: bool) -> Any:
@@ -86,31 +85,33 @@ def permitted(values: Any, positive: bool) -> Any:
     return (values == 0) | ((abs(values) >= SMALLEST) & (abs(values) <= LARGEST))
 
 
-def fault(value: float, positive_for: str | None, option: str) -> str:
-    """Return what is wrong with a confidence that is not permitted; `option` is how to name the scale."""
+def not_permitted(place: str, value: float, positive_for: str | None) -> InputError:
+    """Return the error for a confidence that is not permitted; `place` says where it came from."""
     if value > 0 or value < -LARGEST or positive_for is None:
-        return (
-            f"is {value:g}: confidences are finite, 1e-100 to 1e100 in size, higher meaning surer; a missing"
-            " one is NaN or blank"
+        hint = (
+            "confidences are finite, 1e-100 to 1e100 in size, higher meaning surer; a missing one is NaN or"
+            " blank"
         )
-    return (
-        f"is {value:g}, and {positive_for} needs positive ones: for log-probabilities say {option}; auto and"
-        " votes by rank (sc, bon, borda, mob) take any numbers"
+        return InputError(f"{place} is {value:g}", hint=hint)
+    return InputError(
+        f"{place} is {value:g}, and {positive_for} needs positive ones",
+        hint=f"for log-probabilities say {_LOGPROB}; auto and votes by rank (sc, bon, borda, mob) take any"
+        " numbers",
+        argument="confidence_scale",
     )
 
 
-def exp_of(
-    logprobs: FloatArray, place: Callable[[int], str] = "confidence {}".format, option: str = IN_PYTHON
-) -> FloatArray:
+def exp_of(logprobs: FloatArray, place: Callable[[int], str] = "confidence {}".format) -> FloatArray:
     """Return exp of log-probabilities; InputError at the first value that is none. NaN stays NaN."""
     low, high = _range(logprobs)
     if high > 0 or low < LOWEST:
         index = int(((logprobs > 0) | (logprobs < LOWEST)).argmax())
         value = logprobs[index]
-        wrong = f"but log-probabilities are 0 or below: leave out {option}"
+        wrong, hint = "but log-probabilities are 0 or below", f"leave out {_LOGPROB}"
         if value <= 0:
-            wrong = f"whose exp is below 1e-100: with {option}, give the mean of a token, not the sum"
-        raise InputError(f"{place(index)} is {value:g}, {wrong}")
+            wrong = "whose exp is below 1e-100"
+            hint = f"with {_LOGPROB}, give the mean of a token, not the sum"
+        raise InputError(f"{place(index)} is {value:g}, {wrong}", hint=hint, argument="confidence_scale")
     logs: FloatArray = np.exp(logprobs)
     return logs
 
@@ -118,7 +119,7 @@ def exp_of(
 def is_logprob(name: str | None) -> bool:
     """Return whether a user says that confidences are log-probabilities, by the one name that there is."""
     if name is not None and name != Scale.LOGPROB:
-        raise UnknownNameError("scale of confidences", name, [Scale.LOGPROB])
+        raise UnknownNameError("scale of confidences", name, [Scale.LOGPROB], argument="confidence_scale")
     return name is not None
 
 

@@ -220,7 +220,11 @@ def half_beta(a: int, b: int) -> Fraction:
 
 def _check_share(share: float) -> None:
     if not 0 < share <= 1:
-        raise InputError(f"the share to stop at is {share}: give a number above 0 and up to 1, such as 0.95")
+        raise InputError(
+            f"the share to stop at is {share}",
+            hint="give a number above 0 and up to 1, such as 0.95",
+            argument="stop_when",
+        )
 
 
 def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | None:
@@ -231,12 +235,16 @@ def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | N
     """
     if not isinstance(rule, str):
         if rule is not None and (isinstance(rule, type) or not hasattr(rule, "settled")):
-            raise InputError(f"stop_when is {rule!r}: give a name such as beta:0.95, a rule, or None")
+            raise InputError(
+                f"stop_when is {rule!r}",
+                hint="give a name such as beta:0.95, a rule, or None",
+                argument="stop_when",
+            )
         return rule
     name, _, settings = rule.strip().partition(":")
     share, _, more = settings.partition(":")
     if name not in RULES:
-        raise UnknownNameError("rule to stop by", rule, RULES)
+        raise UnknownNameError("rule to stop by", rule, RULES, argument="stop_when")
     try:
         part = float(share) if share or ":" in rule else 0.95
         if name == "consensus":
@@ -244,9 +252,11 @@ def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | N
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"the rule {rule!r} has a part that is no number: write {name}:0.95") from None
+        raise InputError(
+            f"the rule {rule!r} has a part that is no number", hint=f"write {name}:0.95", argument="stop_when"
+        ) from None
     if name == "vote":
         return VoteHolds(part, more or method)
     if more:
-        raise InputError(f"the rule {rule!r} takes one number: write beta:0.95")
+        raise InputError(f"the rule {rule!r} takes one number", hint="write beta:0.95", argument="stop_when")
     return BetaRule(part)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, Pools
@@ -145,7 +145,8 @@ def _split(
 def _notes(pipeline: Pipeline, n_answered: int, n_measured: int, first: Splits | None) -> tuple[str, ...]:
     notes = []
     if n_measured < n_answered:
-        notes.append(unmeasured_note(n_answered - n_measured, n_answered, pipeline.name))
+        unmeasured = unmeasured_note(n_answered - n_measured, n_answered, pipeline.name)
+        notes.append(f"{unmeasured[:1].upper()}{unmeasured[1:]}.")
     if pipeline.filter is not None and 0 < n_measured < MIN_POOL:
         with_one = "" if n_measured == n_answered else " with a confidence"
         notes.append(
@@ -187,17 +188,17 @@ def overrules(electorate: Electorate, winners: IntArray) -> BoolArray:
 
 
 def unmeasured_note(n_unmeasured: int, n_answered: int, method: str) -> str:
-    """Return the sentence about the answers of one pool that have no confidence."""
+    """Say that answers of one pool have no confidence, without a full stop."""
     if n_unmeasured == n_answered:
-        return f"No answer has a confidence, so majority voting decides, not {method}."
-    return f"{in_majority_only(n_unmeasured, n_answered)}."
+        return f"no answer has a confidence, so majority voting decides, not {method}"
+    return in_majority_only(n_unmeasured, n_answered)
 
 
 def in_majority_only(n_unmeasured: int, n_answered: int) -> str:
     """Say that some answers have no confidence, without a full stop."""
-    if n_unmeasured == 1:
-        return f"1 of {count(n_answered, 'answer')} has no confidence: it counts in the majority only"
-    return f"{n_unmeasured:,} of {n_answered:,} answers have no confidence: they count in the majority only"
+    have, they, voting = (verb(n_unmeasured, word) for word in ("have", "they", "count"))
+    of = f"{n_unmeasured:,} of {count(n_answered, 'answer')}"
+    return f"{of} {have} no confidence: {they} {voting} in the majority only"
 
 
 def separations(splits: Splits) -> FloatArray:

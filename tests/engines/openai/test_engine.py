@@ -126,7 +126,7 @@ def test_bad_options_are_input_errors(options: dict[str, Any], says: str) -> Non
 def test_as_published_can_not_be_had_from_a_server_and_it_is_not_asked() -> None:
     with (
         engine_at("http://127.0.0.1:9") as engine,
-        pytest.raises(InputError, match=r"as published can't be had from a server: .* Use the embedded"),
+        pytest.raises(InputError, match=r"as published can't be had from a server: .* use the embedded"),
     ):
         list(engine.sample(QUESTION, 1, PARAMS, SelfStepConf.as_published()))
 
@@ -142,7 +142,7 @@ def test_the_only_model_is_taken_without_asking() -> None:
 def test_several_models_are_listed() -> None:
     with (
         ScriptedServer(ToyServer(story, models=("a", "b"))) as server,
-        pytest.raises(InputError, match="has 2 models: give one by --model: a, b"),
+        pytest.raises(InputError, match="has 2 models: give one as `model`: a, b"),
     ):
         OpenAIEngine(server.url)
 
@@ -165,7 +165,7 @@ def test_a_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "right" not in repr(engine)
     with serving(answer, api_key="wrong-one") as (_, engine), pytest.raises(EngineError) as caught:
         sample(engine, 5)
-    assert "--api-key" in str(caught.value)
+    assert "`api_key`" in str(caught.value)
     assert "wrong-one" not in str(caught.value)
     monkeypatch.setenv("OPENAI_API_KEY", "right")
     with serving(answer) as (_, engine):
@@ -200,7 +200,7 @@ def test_a_path_that_is_not_there_names_the_address() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>hello</html>", {"hello": "world"}])
 def test_something_else_than_a_model_server_is_noticed(body: Any) -> None:
-    with serving(lambda _: Reply(body=body)) as (_, engine), pytest.raises(EngineError, match="--base-url"):
+    with serving(lambda _: Reply(body=body)) as (_, engine), pytest.raises(EngineError, match="`base_urls`"):
         sample(engine)
 
 
@@ -216,7 +216,7 @@ def test_an_error_inside_the_first_reply_is_told_in_the_servers_words(error: Any
     with serving(lambda _: Reply(body={"error": error}), patience=patience) as (_, engine):
         with pytest.raises(EngineError, match=says) as caught:
             sample(engine)
-        assert "--base-url" not in str(caught.value)
+        assert "`base_urls`" not in str(caught.value)
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "socks://me:secret@127.0.0.1:1080"])
@@ -486,7 +486,7 @@ def test_no_log_probabilities_leave_majority_voting(gives: int) -> None:
         assert [t.text for t in found] == [PLAIN, PLAIN]
         assert all(t.tokens == () for t in found)
         assert "majority voting decides on its replies" in engine.notes[0]
-        with pytest.raises(EngineError, match="which SelfStepConf needs: use --no-ssc"):
+        with pytest.raises(EngineError, match="which SelfStepConf needs: use `ssc=None`"):
             sample(engine, 2, controller=SelfStepConf())
 
 
@@ -528,7 +528,7 @@ def test_a_field_that_nobody_asked_for_is_left_out_where_it_is_refused(name: str
         assert engine.notes == (said if name == "seed" else [])
 
 
-@pytest.mark.parametrize(("name", "option"), [("temperature", "--temperature 1"), ("top_p", "--top-p 1")])
+@pytest.mark.parametrize(("name", "option"), [("temperature", "`temperature=1`"), ("top_p", "`top_p=1`")])
 def test_a_refusal_of_what_was_asked_for_names_the_option(name: str, option: str) -> None:
     answer = refusing(ToyServer(story), name, f"Unsupported parameter: '{name}'")
     with serving(answer) as (_, engine), pytest.raises(EngineError, match=f"{name}.*: give {option}$"):
@@ -684,7 +684,7 @@ def test_a_controller_that_the_plugin_does_not_know_is_done_by_continuation() ->
 @pytest.mark.parametrize("prefill", ["never", "refused"])
 def test_a_server_that_can_do_neither_gets_one_sentence(prefill: str) -> None:
     with serving(ToyServer(story, prefill=prefill, completes=False)) as (server, engine):
-        with pytest.raises(EngineError, match="use --no-ssc for plain sampling") as caught:
+        with pytest.raises(EngineError, match="use `ssc=None` for plain sampling") as caught:
             sample(engine, 4, controller=SelfStepConf())
         assert server.url in str(caught.value)
         assert server.sampled() == []  # never silently plain
@@ -715,7 +715,7 @@ def test_thinking_that_a_prefilled_message_would_lose_is_refused() -> None:
             reply.events = chunks
         return reply
 
-    with serving(answer) as (_, engine), pytest.raises(EngineError, match="--no-thinking"):
+    with serving(answer) as (_, engine), pytest.raises(EngineError, match="`thinking=False`"):
         sample(engine, 1, controller=SelfStepConf())
 
 
@@ -778,7 +778,7 @@ def test_a_prompt_that_is_too_long_does_not_stop_the_others() -> None:
         long = (Message("user", "word " * 200),)
         jobs = [Job(long, PARAMS, list(range(10))), Job(QUESTION, PARAMS, [0, 1])]
         found: list[Sampled] = []
-        with pytest.raises(EngineError, match=r"10 of 12 trajectories are missing: .*lower --max-tokens"):
+        with pytest.raises(EngineError, match=r"10 of 12 trajectories are missing: .*lower `max_tokens`"):
             found.extend(engine.sample_all(jobs))
         assert sorted((number, trajectory.index) for number, trajectory in found) == [(1, 0), (1, 1)]
         assert len(server.sampled()) < 12
@@ -998,7 +998,7 @@ def test_a_server_that_is_not_there_is_left_out() -> None:
         with ScriptedServer(ToyServer(story)) as server, engine_at(gone, server.url, model=None) as engine:
             found = sample(engine, 6)
             assert engine.notes == [
-                f"{gone} can't be reached (connection refused): check --base-url, and whether the server"
+                f"{gone} can't be reached (connection refused): check `base_urls`, and whether the server"
                 " runs; the other servers go on"
             ]
     assert {t.server for t in found} == {server.url}

@@ -10,39 +10,39 @@ from distrivote.engines.openai.faults import Scope, fault_of_event, fault_of_rep
 
 CASES = [
     # From servers in the field: status, their body, how far it reaches, what the sentence must say.
-    (401, {"error": {"message": "Incorrect API key provided: sk-123."}}, "server", "--api-key"),
-    (401, {"error": "Unauthorized"}, "server", "--api-key"),
-    (403, {"detail": "Forbidden"}, "server", "--api-key"),
-    (404, {"error": {"message": "The model `x` does not exist.", "code": 404}}, "server", "--model"),
-    (404, {"error": {"message": "The model 'x' does not exist or is not for you"}}, "server", "--model"),
-    (400, {"object": "error", "message": "Unknown model: x"}, "server", "--model"),
+    (401, {"error": {"message": "Incorrect API key provided: sk-123."}}, "server", "`api_key`"),
+    (401, {"error": "Unauthorized"}, "server", "`api_key`"),
+    (403, {"detail": "Forbidden"}, "server", "`api_key`"),
+    (404, {"error": {"message": "The model `x` does not exist.", "code": 404}}, "server", "`model`"),
+    (404, {"error": {"message": "The model 'x' does not exist or is not for you"}}, "server", "`model`"),
+    (400, {"object": "error", "message": "Unknown model: x"}, "server", "`model`"),
     (404, {"detail": "Not Found"}, "server", "/v1"),
     (404, "<html><h1>Not Found</h1></html>", "server", "/v1"),
-    (405, {"detail": "Method Not Allowed"}, "server", "--base-url"),
-    (301, "", "server", "--base-url"),
+    (405, {"detail": "Method Not Allowed"}, "server", "`base_urls`"),
+    (301, "", "server", "`base_urls`"),
     (400, {"error": {"message": "This model's maximum context length is 4096 tokens. However, you requested"
-                     " 5000 tokens"}}, "request", "--max-tokens"),
+                     " 5000 tokens"}}, "request", "`max_tokens`"),
     (400, {"error": {"code": 400, "message": "the request exceeds the available context size, try increasing"
-                     " it"}}, "request", "--max-tokens"),
+                     " it"}}, "request", "`max_tokens`"),
     (400, {"error": {"message": "max_tokens=5000 cannot be greater than max_model_len=2048."}}, "request",
-     "--max-tokens"),
+     "`max_tokens`"),
     (400, {"error": {"message": "default chat template is no longer allowed"}}, "request", "completions"),
-    (413, "too large", "request", "--max-tokens"),
+    (413, "too large", "request", "`max_tokens`"),
     (400, {"error": {"message": "Unrecognized request argument supplied: min_p"}}, "request", "min_p"),
     (422, {"detail": [{"loc": ["body", "top_k"], "msg": "extra fields not permitted"}]}, "request", "top_k"),
-    (429, {"error": {"message": "Rate limit reached"}}, "passing", "--parallel"),
+    (429, {"error": {"message": "Rate limit reached"}}, "passing", "`n_parallel`"),
     (429, {"error": {"message": "You exceeded your current quota"}}, "server", "credit"),
     (429, {"error": {"message": "Rate limit reached for tokens per minute. Please try again in 1.5s. Need"
-                     " more tokens? Upgrade at https://h/settings/billing"}}, "passing", "--parallel"),
+                     " more tokens? Upgrade at https://h/settings/billing"}}, "passing", "`n_parallel`"),
     (429, {"error": {"message": "Requests have exceeded the rate limit. Please retry after 9 seconds. Go"
-                     " here: https://h/quotaincrease"}}, "passing", "--parallel"),
+                     " here: https://h/quotaincrease"}}, "passing", "`n_parallel`"),
     (402, {"error": {"message": "Insufficient Balance"}}, "server", "add credit"),
-    (404, {"error": {"message": "No endpoints found for x."}}, "server", "--model"),
+    (404, {"error": {"message": "No endpoints found for x."}}, "server", "`model`"),
     (400, {"error": {"message": "Unsupported value: 'temperature' does not support 0.6 with this model."}},
-     "request", ": give --temperature 1"),
-    (400, {"error": {"message": "Unsupported parameter: 'top_p'"}}, "request", ": give --top-p 1"),
+     "request", ": give `temperature=1`"),
+    (400, {"error": {"message": "Unsupported parameter: 'top_p'"}}, "request", ": give `top_p=1`"),
     (400, {"error": {"message": "`temperature` and `top_p` are fixed"}}, "request",
-     ": give --temperature 1 and --top-p 1"),
+     ": give `temperature=1` and `top_p=1`"),
     (500, "", "passing", "log"),
     (503, {"error": {"message": "Loading model"}}, "passing", "Loading model"),
     (529, {"error": {"message": "Overloaded"}}, "passing", "Overloaded"),
@@ -56,11 +56,11 @@ def test_a_refusal_is_one_sentence_that_says_what_to_change(
     raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     fault = fault_of_reply("http://h/v1", "chat/completions", status, {}, raw, model="x", key="sk-123")
     assert fault.scope is Scope(scope)
-    assert says in fault.sentence
-    assert "http://h/v1" in fault.sentence
-    assert "\n" not in fault.sentence
-    assert "sk-123" not in fault.sentence
-    assert len(fault.sentence) < 600
+    assert says in str(fault)
+    assert "http://h/v1" in str(fault)
+    assert "\n" not in str(fault)
+    assert "sk-123" not in str(fault)
+    assert len(str(fault)) < 600
 
 
 def test_a_limit_that_says_when_to_come_back_is_not_the_end_of_the_credit() -> None:
@@ -74,7 +74,7 @@ def test_a_server_that_has_answered_forbids_one_request_and_not_all() -> None:
     fault = fault_of_reply("http://h/v1", "x", 403, {}, body, model="m", key="k", has_answered=True)
     assert fault.scope is Scope.REQUEST
     assert "your input was flagged" in fault.sentence
-    assert "--api-key" not in fault.sentence
+    assert "`api_key`" not in str(fault)
 
 
 def test_without_a_key_the_sentence_says_that_one_is_wanted() -> None:

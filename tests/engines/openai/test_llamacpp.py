@@ -123,5 +123,5 @@ def _stop_after(n_tokens: int, limit: int) -> None:
 
 def test_a_prompt_that_is_too_long_names_the_context(engine: OpenAIEngine) -> None:
     messages = Problem("apple " * 5000).messages()
-    with pytest.raises(EngineError, match="--max-tokens"):
+    with pytest.raises(EngineError, match="`max_tokens`"):
         list(engine.sample(messages, 1, replace(SamplingParams(), max_tokens=8)))

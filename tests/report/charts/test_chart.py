@@ -11,7 +11,7 @@ import pytest
 
 from report.made_up import CHARTS, EVIL, METHODS, budget_chart, humps_chart, made_up_report, main_table
 
-pytest.importorskip("altair", reason="altair is not installed: pip install 'distrivote[report]'")
+pytest.importorskip("altair", reason="altair is not installed: pip install '.[report]'")
 vl_convert = pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
 
 from distrivote.errors import InputError  # noqa: E402

@@ -13,7 +13,7 @@ import pytest
 
 from report.made_up import EVIL, made_up_report
 
-pytest.importorskip("altair", reason="altair is not installed: pip install 'distrivote[report]'")
+pytest.importorskip("altair", reason="altair is not installed: pip install '.[report]'")
 pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
 
 from distrivote.report.files.page import report_page, sources_table

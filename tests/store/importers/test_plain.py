@@ -105,13 +105,13 @@ def test_what_can_not_be_found_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             list(FORMAT.read(path, ImportOptions("boxed")))
         assert str(caught.value) == (
-            f"--extract boxed finds answers in replies, and {path} has no column of whole replies (it has"
-            " answer, question_id): name the replies with --text-column, or leave --extract out"
+            f"'boxed' finds answers in replies, and {path} has no column of whole replies (it has"
+            " answer, question_id): name the replies with `text`, or leave `extract` out"
         )
     for path in tables(tmp_path, question_id=["q"], said=["4"]):
         with pytest.raises(InputError) as caught:
             list(FORMAT.read(path, ImportOptions()))
         assert str(caught.value) == (
             f"{path} has no column 'answer' and no column of whole replies (it has question_id, said): name"
-            " the replies with --text-column, or the answers with --answer-column"
+            " the replies with `text`, or the answers with `answer`"
         )

@@ -56,7 +56,8 @@ def test_changed_settings_are_named_one_by_one() -> None:
     with pytest.raises(InputError) as caught:
         MANIFEST.going_on(asked, Path("here"))
     assert str(caught.value) == (
-        "here was made with other settings: ask for what it was made with, or make another run with --new"
+        "here was made with other settings: ask for what it was made with, or make another run with"
+        " `new=True`"
     )
     assert caught.value.__notes__ == [
         'model: was "smollm2", asked "qwen"',
@@ -81,7 +82,8 @@ def test_a_run_that_was_not_sampled_does_not_go_on(engine: str, made: str) -> No
     with pytest.raises(InputError) as caught:
         was.going_on(MANIFEST, Path("here"))
     assert str(caught.value) == (
-        f"here was {made} and not sampled from a model: name another folder, or make another run with --new"
+        f"here was {made} and not sampled from a model: name another folder, or make another run with"
+        " `new=True`"
     )
     assert not hasattr(caught.value, "__notes__")
 

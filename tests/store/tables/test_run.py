@@ -48,7 +48,7 @@ def test_answers_without_a_confidence_are_answers(tmp_path: Path) -> None:
 def test_a_question_that_mixes_different_k_is_refused(tmp_path: Path) -> None:
     rows = [row(name, 0, logprob=0.5) for name in ("a", "b")]
     run = stored(tmp_path / "run", *rows, row("b", 1, k=5, logprob=0.5))
-    sentence = "question b of .*run mixes confidences of the 5 and of the 20 most probable tokens.*--by k"
+    sentence = 'question b of .*run mixes confidences of the 5 and of the 20 most probable tokens.*`by="k"`'
     with pytest.raises(InputError, match=sentence):
         read(run)
     for columns in (Columns(by="k"), Columns(confidence=None), Columns(confidence="logprob")):

@@ -358,14 +358,14 @@ def line(**fields: object) -> str:
         ("a.jsonl", "\n  \n", ["is empty"]),
         ("a.csv", "question_id,answer,confidence\n", ["has a header but no rows"]),
         ("a.csv", "id,answer,confidence\n1,x,2\n",
-         ["no column 'question_id'", "id, answer, confidence", "--question-column"]),
-        ("a.csv", "question_id,text,confidence\n1,x,2\n", ["no column 'answer'", "--answer-column"]),
+         ["no column 'question_id'", "id, answer, confidence", "`question`"]),
+        ("a.csv", "question_id,text,confidence\n1,x,2\n", ["no column 'answer'", "`answer`"]),
         ("a.jsonl", '{"question_id": 1, "answer": "x", "score": 3}\n',
-         ["no column 'confidence'", "question_id, answer, score", "--confidence-column"]),
+         ["no column 'confidence'", "question_id, answer, score", "`confidence`"]),
         ("a.jsonl", '{"id": 1, "answer": "x", "confidence": 3}\n', ["no column 'question_id'", "id, "]),
         ("a.csv", "id,answer\n1,x\n",
          ["no columns 'question_id' and 'confidence' (it has id, answer): name the right ones with"
-          " --question-column and --confidence-column"]),
+          " `question` and `confidence`"]),
         ("a.jsonl", '{"id": 1, "said": "x"}\n',
          ["no columns 'question_id', 'answer' and 'confidence' (it has id, said)"]),
         ("a.csv", "question_id,answer,answer,confidence\n1,x,y,2\n", ["2 columns called 'answer'"]),
@@ -381,7 +381,7 @@ def line(**fields: object) -> str:
         ("a.jsonl", GOOD + line(confidence=float("inf")), ["line 2", "confidence is inf", "finite"]),
         ("a.jsonl", GOOD + line(confidence=-3.25),
          ["line 2: confidence is -3.25, and dis-gmm needs positive ones: for log-probabilities say"
-          " --confidence-scale logprob; auto and votes by rank (sc, bon, borda, mob) take any numbers"]),
+          ' `confidence_scale="logprob"`; auto and votes by rank (sc, bon, borda, mob) take any numbers']),
         ("a.jsonl", GOOD + line(confidence=0), ["line 2", "confidence is 0"]),
         ("a.jsonl", GOOD + line(answer=None, confidence=-1), ["line 2", "confidence is -1"]),
         ("a.jsonl", GOOD + "\n" + "{oops}\n", ["line 3", "not valid JSON"]),
@@ -404,7 +404,7 @@ def line(**fields: object) -> str:
         ("a.jsonl", line(question_id=2**70), ["line 1", "64 bits"]),
         ("a.jsonl", GOOD + line(correct="maybe"), ["line 2", "correct is 'maybe'"]),
         ("a.jsonl", line(ground_truth="7") + line(ground_truth="8"),
-         ["question 1 has two right answers", "'7'", "'8'", "--by"]),
+         ["question 1 has two right answers", "'7'", "'8'", "`by`"]),
         ("a.parquet", b"PAR1 and then nothing", ["a.parquet can't be read", "truncated"]),
         ("a.parquet", "no magic at all", ["a.parquet can't be read", "truncated"]),
         ("a.jsonl", b"\x1f\x8b\x08 rest", ["packed with gzip", "unpack"]),
@@ -448,7 +448,7 @@ BROKEN = pa.Array.from_buffers(
         (pa.table(columns(confidence=[True, True, True])), ["'confidence'", "bool", "numbers"]),
         (pa.table(columns(confidence=[[1.0], [2.0], [3.0]])), ["'confidence'", "list", "numbers"]),
         (pa.table(columns(confidence=[1.0, 2.0, float("inf")])), ["row 3", "inf", "finite"]),
-        (pa.table(columns(confidence=[-0.5, 2.0, 1.0])), ["row 1", "-0.5", "--confidence-scale logprob"]),
+        (pa.table(columns(confidence=[-0.5, 2.0, 1.0])), ["row 1", "-0.5", '`confidence_scale="logprob"`']),
         (pa.table(columns(confidence=[1, 0, 1])), ["row 2", "confidence is 0"]),
         (pa.table(columns(question_id=[1, None, 2])), ["row 2", "question_id is missing"]),
         (pa.table(columns(question_id=["a", "a", " "])), ["row 3", "question_id is missing"]),
@@ -600,8 +600,8 @@ def test_without_a_confidence_column_majority_voting_is_still_possible(tmp_path:
 @pytest.mark.parametrize(
     ("models", "columns", "notes"),
     [
-        (["m", "n", "m"], Columns(), ["the column 'model' has 2 values: --by model votes on each apart"]),
-        (["1", "2", "3"], Columns(), ["the column 'model' has 3 values: --by model votes on each apart"]),
+        (["m", "n", "m"], Columns(), ["the column 'model' has 2 values: `by=model` votes on each apart"]),
+        (["1", "2", "3"], Columns(), ["the column 'model' has 3 values: `by=model` votes on each apart"]),
         (["m", "m", ""], Columns(), []),
         (["m", "n", "m"], Columns(by="model"), []),
         (["m", "n", "m"], Columns(answer="model"), []),
@@ -634,7 +634,7 @@ def test_no_more_than_a_thousand_models_are_counted(name: str, tmp_path: Path) -
     with open_table(str(write(tmp_path / name, rows)), Columns()) as table:
         list(table.batches())
         assert table.notes == [
-            "the column 'model' has more than 1,000 values: --by model votes on each apart"
+            "the column 'model' has more than 1,000 values: `by=model` votes on each apart"
         ]
 
 

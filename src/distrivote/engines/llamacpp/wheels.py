@@ -56,8 +56,8 @@ def unpacked(wheel: Wheel, folder: Path) -> Path:
         _run([*command, "-r", str(requirement)], wheel, "uv")
     else:
         raise DistrivoteError(
-            f"{wheel.requirement} can't be fetched, because there is neither pip nor uv: install one of them"
-            " (python -m ensurepip)"
+            f"{wheel.requirement} can't be fetched, because there is neither pip nor uv",
+            hint="install one of them (python -m ensurepip)",
         )
     return target
 
@@ -77,6 +77,6 @@ def _run(command: list[str], wheel: Wheel, installer: str) -> None:
             (marked or lines or ["it gave no reason"])[-1].removeprefix("ERROR: ").removeprefix("error: ")
         )
         raise DistrivoteError(
-            f"{wheel.requirement} could not be fetched with {installer} ({reason[:200]}): check the network"
-            " and the package index"
+            f"{wheel.requirement} could not be fetched with {installer} ({reason[:200]})",
+            hint="check the network and the package index",
         )

@@ -118,14 +118,15 @@ async def models_of(server: Server) -> list[str]:
 
 async def _with_models(server: Server, fault: Fault) -> Fault:
     """Return a fault about the model with the models that there are."""
-    if fault.scope is not Scope.SERVER or "does not have the model" not in fault.sentence:
+    if fault.scope is not Scope.SERVER or fault.argument != "model":
         return fault
     try:
         names = await models_of(server)
     except Fault:
         return fault
     listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return Fault(f"{fault.sentence}; it has {listed}", fault.scope) if names else fault
+    hint = f"{fault.hint}; it has {listed}"
+    return Fault(fault.sentence, fault.scope, hint=hint, argument="model") if names else fault
 
 
 async def has_plugin(server: Server, endpoint: str, dialect: Dialect) -> bool:

@@ -33,7 +33,7 @@ class Checkup:
     """How SelfStepConf works with it: `plugin`, `continuation`, or None."""
 
     failure: str | None = None
-    """One sentence, if it does not answer as it should."""
+    """One sentence, if it does not answer as it should; arguments in backticks, as in hints."""
 
 
 def check_server(url: str, model: str | None = None, api_key: str | None = None) -> Checkup:
@@ -46,7 +46,7 @@ def check_server(url: str, model: str | None = None, api_key: str | None = None)
         try:
             return await _checked(server)
         except Fault as fault:
-            return Checkup(address.shown, server.facts.model or None, failure=fault.sentence)
+            return Checkup(address.shown, server.facts.model or None, failure=str(fault))
         finally:
             await server.close()
 
@@ -58,7 +58,7 @@ async def _checked(server: Server) -> Checkup:
         names = await models_of(server)
         if len(names) != 1:
             listed = ", ".join(names[:8]) or "none"
-            failure = f"{server.url} has these models: {listed}; name one with --model"
+            failure = f"{server.url} has these models: {listed}; name one with `model`"
             return Checkup(server.url, failure=failure)
         server.facts.model = names[0]
     dialect = await dialect_of(server, "chat", DEFAULT_K)

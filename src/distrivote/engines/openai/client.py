@@ -273,7 +273,7 @@ class Server:
         """Return the fault of a reply that can't be read; it passes unless there are several in a row."""
         self.n_garbled += 1
         scope = Scope.SERVER if self.n_garbled >= self.patience.n_garbled else Scope.PASSING
-        return Fault(f"{self.url} answers {what}: check --base-url", scope)
+        return Fault(f"{self.url} answers {what}", scope, hint="check `base_urls`", argument="base_urls")
 
     def reported(self, error: Any) -> Fault:
         """Return the fault of an error inside a reply."""

@@ -103,7 +103,7 @@ class SteeredReply:
         self.finish_reason = reason or "stop"
 
     def check(self) -> None:
-        """Raise InputError if the tokens of the reply under way do not spell its text so far."""
+        """Raise ReplyError if the tokens of the reply under way do not spell its text so far."""
         self._reply.trajectory("a reply", self._echo)
 
     @property

@@ -74,7 +74,7 @@ class Discovery:
         if any(server.facts.dialect is not None for server in servers):
             for server in servers:
                 if server.facts.dialect is None and server.health.fault is not None:
-                    self._note(f"{server.health.fault.sentence}; the other servers go on")
+                    self._note(f"{server.health.fault}; the other servers go on")
         given = [server.facts.dialect.n_logprobs for server in servers if server.facts.dialect is not None]
         # Servers without any are left out if there are others, and do not take the others' away.
         self.k = min([n_logprobs, *filter(None, given)]) if any(given) or not given else 0
@@ -135,9 +135,10 @@ class Discovery:
             return SteeringPlan()
         if not n:
             raise Fault(
-                f"{server.url} gives no log-probabilities, which SelfStepConf needs: use --no-ssc for plain"
-                " sampling, which can be voted on by majority (sc)",
+                f"{server.url} gives no log-probabilities, which SelfStepConf needs",
                 Scope.CALL,
+                hint="use `ssc=None` for plain sampling, which can be voted on by majority (sc)",
+                argument="ssc",
             )
         return await self._steered(server, self._controller)
 
@@ -155,9 +156,11 @@ class Discovery:
                 return SteeringPlan(way=await self._prompt_shown_by(server), plugin=True)
         if by == "plugin":
             raise Fault(
-                f"{server.url} does not run the SelfStepConf plugin: start vLLM with --logits-processors"
-                " distrivote.engines.vllm.plugin:SelfStepConf, or use --no-ssc for plain sampling",
+                f"{server.url} does not run the SelfStepConf plugin",
                 Scope.CALL,
+                hint="start vLLM with --logits-processors distrivote.engines.vllm.plugin:SelfStepConf, or use"
+                " `ssc=None` for plain sampling",
+                argument="ssc",
             )
         if self._settings.endpoint == "completions":
             return SteeringPlan(continues=True)
@@ -167,8 +170,10 @@ class Discovery:
         if server.facts.continuation is None:
             raise Fault(
                 f"{server.url} has no SelfStepConf plugin and can't continue a reply that was begun, so there"
-                " is no SelfStepConf with it: use --no-ssc for plain sampling, or vLLM with the plugin",
+                " is no SelfStepConf with it",
                 Scope.CALL,
+                hint="use `ssc=None` for plain sampling, or vLLM with the plugin",
+                argument="ssc",
             )
         return SteeringPlan(continues=True, way=server.facts.continuation)
 

@@ -24,7 +24,7 @@ from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, W
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.facts import ServerFacts
-from distrivote.engines.openai.faults import Fault, Scope
+from distrivote.engines.openai.faults import Fault
 from distrivote.engines.openai.loops import Connections, LoopThread, close_in
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import ENDPOINTS
@@ -85,9 +85,9 @@ class OpenAIEngine(BatchEngine):
             _require(timeout > 0, f"timeout is {timeout}: give a number of seconds above 0")
             patience = replace(patience, timeout=timeout)
         if endpoint not in ENDPOINTS:
-            raise UnknownNameError("endpoint", endpoint, ENDPOINTS)
+            raise UnknownNameError("endpoint", endpoint, ENDPOINTS, argument="endpoint")
         if ssc_by not in SSC_BY:
-            raise UnknownNameError("way of SelfStepConf", ssc_by, SSC_BY)
+            raise UnknownNameError("way of SelfStepConf", ssc_by, SSC_BY, argument="ssc_by")
         key = api_key or os.environ.get("OPENAI_API_KEY") or None
         _require(
             key is None or (key.isascii() and key.isprintable() and " " not in key),
@@ -255,12 +255,14 @@ class OpenAIEngine(BatchEngine):
         if len(found) == 1:
             return next(iter(found))
         if not found and fault is not None:
-            raise EngineError(fault.sentence, retryable=fault.scope is Scope.PASSING) from fault
+            raise fault.error() from fault
         where = ", ".join(server.url for server in servers)
         if not found:
-            raise EngineError(f"{where} names no model: give its name by --model")
+            raise EngineError(f"{where} names no model", hint="give its name as `model`", argument="model")
         listed = ", ".join(list(found)[:8]) + (", ..." if len(found) > 8 else "")
-        raise InputError(f"{where} has {len(found)} models: give one by --model: {listed}")
+        raise InputError(
+            f"{where} has {len(found)} models", hint=f"give one as `model`: {listed}", argument="model"
+        )
 
 
 async def _then(coroutine: Coroutine[Any, Any, None], last: Callable[[], None]) -> None:
@@ -289,8 +291,9 @@ def _refuse_released(controller: Controller | None) -> None:
     if controller is not None and controller.released:
         raise InputError(
             "SelfStepConf as published can't be had from a server: it exchanges two probabilities where"
-            " tokens are sampled, and goes by the most likely tokens, which a reply shows only in part."
-            " Use the embedded, transformers or vllm engine, or leave --as-published out"
+            " tokens are sampled, and goes by the most likely tokens, which a reply shows only in part",
+            hint="use the embedded, transformers or vllm engine, or leave out `as_published=True`",
+            argument="as_published",
         )
 
 

@@ -14,6 +14,8 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any
 
+from distrivote.errors import EngineError
+
 _LONGEST = 240
 """Characters of a server's own words that are repeated."""
 
@@ -45,13 +47,19 @@ class Fault(Exception):
         sentence: str,
         scope: Scope,
         *,
+        hint: str | None = None,
+        argument: str | None = None,
         retry_after: float | None = None,
         status: int | None = None,
         words: str = "",
         reached: bool = True,
     ) -> None:
-        super().__init__(sentence)
+        super().__init__(sentence if hint is None else f"{sentence}: {hint}")
         self.sentence = sentence
+        self.hint = hint
+        """What to do; it and `argument` as in `DistrivoteError`."""
+
+        self.argument = argument
         self.scope = scope
         self.retry_after = retry_after
         """Seconds that the server wants to be left alone for."""
@@ -62,6 +70,15 @@ class Fault(Exception):
 
         self.reached = reached
         """Whether there was a server at all."""
+
+    def error(self, before: str = "") -> EngineError:
+        """Return the error that a caller gets; `before` begins its sentence."""
+        return EngineError(
+            before + self.sentence,
+            retryable=self.scope is Scope.PASSING,
+            hint=self.hint,
+            argument=self.argument,
+        )
 
 
 def fault_of_reply(
@@ -84,45 +101,46 @@ def fault_of_reply(
     if key:
         words = words.replace(key, "***")
     said = f"HTTP {status}: {words[:_LONGEST]}" if words else f"HTTP {status}"
-    scope = Scope.REQUEST
+    scope, argument = Scope.REQUEST, None
     if status == 401 or (status == 403 and not has_answered):
         scope = Scope.SERVER
         what = "refused the API key" if key else "wants an API key"
-        sentence = f"{url} {what} ({said}): give the right one by --api-key or OPENAI_API_KEY"
+        sentence, argument = f"{url} {what} ({said})", "api_key"
+        hint = "give the right one as `api_key`, or set OPENAI_API_KEY"
     elif (status in (400, 404, 422) and _MODEL.search(words)) or (status == 404 and names(words, model)):
         scope = Scope.SERVER
-        sentence = f"{url} does not have the model {model!r} ({said}): give one that it has by --model"
+        sentence, argument = f"{url} does not have the model {model!r} ({said})", "model"
+        hint = "give one that it has as `model`"
     elif path is not None and (status in (404, 405) or 300 <= status < 400):
         scope = Scope.SERVER
         to = f" and points to {headers['location']}" if 300 <= status < 400 and "location" in headers else ""
-        sentence = (
-            f"{url} has no {path} ({said}){to}: check --base-url, which usually ends in /v1, and what the"
-            " server offers"
-        )
+        sentence, argument = f"{url} has no {path} ({said}){to}", "base_urls"
+        hint = "check `base_urls`, which usually ends in /v1, and what the server offers"
     elif status == 402 or (status == 429 and "retry-after" not in headers and _is_out_of_credit(words)):
         scope = Scope.SERVER
-        sentence = f"{url} has nothing left for this key ({said}): add credit, or take another server"
+        sentence = f"{url} has nothing left for this key ({said})"
+        hint = "add credit, or take another server"
     elif status in (408, 409, 425, 429) or status >= 500:
         scope = Scope.PASSING
-        advice = (
-            "lower --parallel, or try again later" if status == 429 else "look at its log, or try again later"
-        )
-        sentence = f"{url} failed ({said}): {advice}"
+        sentence = f"{url} failed ({said})"
+        hint = f"{'lower `n_parallel`' if status == 429 else 'look at its log'}, or try again later"
     elif "chat template" in words:
-        sentence = f"{model} at {url} has no chat template ({said}): use the completions endpoint"
+        sentence = f"{model} at {url} has no chat template ({said})"
+        hint = "use the completions endpoint"
     elif status == 413 or _CONTEXT.search(words):
-        sentence = (
-            f"the prompt and --max-tokens do not fit the context of {model} at {url} ({said}): lower"
-            " --max-tokens, shorten the question, or serve the model with a longer context"
-        )
+        sentence = f"the prompt and the longest reply do not fit the context of {model} at {url} ({said})"
+        hint = "lower `max_tokens`, shorten the question, or serve the model with a longer context"
+        argument = "max_tokens"
     else:
-        ones = [f"--{name.replace('_', '-')} 1" for name in ("temperature", "top_p") if names(words, name)]
-        advice = f"give {' and '.join(ones)}" if ones else "leave out or change what it names"
-        sentence = f"{url} refused the request ({said}): {advice}"
+        ones = [name for name in ("temperature", "top_p") if names(words, name)]
+        sentence, argument = f"{url} refused the request ({said})", ones[0] if ones else None
+        hint = "leave out or change what it names"
+        if ones:
+            hint = f"give {' and '.join(f'`{name}=1`' for name in ones)}"
     wait = _seconds(headers)
     if status == 429 and wait is None:
         wait = 1.0  # it is there, and says "later"
-    return Fault(sentence, scope, retry_after=wait, status=status, words=words)
+    return Fault(sentence, scope, hint=hint, argument=argument, retry_after=wait, status=status, words=words)
 
 
 def fault_of_event(url: str, error: Any, *, model: str, key: str | None) -> Fault:
@@ -155,13 +173,15 @@ def names(words: str, name: str) -> bool:
 
 def unreachable(url: str, reason: str) -> Fault:
     """Return the fault of a server that can't be reached."""
-    sentence = f"{url} can't be reached ({reason}): check --base-url, and whether the server runs"
-    return Fault(sentence, Scope.PASSING, reached=False)
+    hint = "check `base_urls`, and whether the server runs"
+    sentence = f"{url} can't be reached ({reason})"
+    return Fault(sentence, Scope.PASSING, hint=hint, argument="base_urls", reached=False)
 
 
 def broken_off(url: str, reason: str) -> Fault:
     """Return the fault of a reply that ended too early."""
-    return Fault(f"{url} broke off a reply ({reason}): look at its log, or try again later", Scope.PASSING)
+    hint = "look at its log, or try again later"
+    return Fault(f"{url} broke off a reply ({reason})", Scope.PASSING, hint=hint)
 
 
 def _words(body: bytes) -> str:

@@ -154,5 +154,5 @@ def _last_fault(servers: Sequence[Health]) -> Fault:
     if len(faults) == 1:
         return faults[0]
     passing = any(fault.scope is Scope.PASSING for fault in faults)
-    sentences = "; ".join(fault.sentence for fault in faults)
-    return Fault(f"no server is left: {sentences}", Scope.PASSING if passing else Scope.SERVER)
+    hint = "; ".join(map(str, faults))
+    return Fault("no server is left", Scope.PASSING if passing else Scope.SERVER, hint=hint)

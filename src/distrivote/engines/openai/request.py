@@ -28,8 +28,8 @@ from distrivote.engines.openai.length import Length, cut_to
 from distrivote.engines.openai.protocol import Body, Dialect, Prompt, request_body, seed_of
 from distrivote.engines.openai.reply import StreamedReply
 from distrivote.engines.openai.token_ids import named
+from distrivote.engines.responses import ReplyError
 from distrivote.engines.vllm.args import xargs_of
-from distrivote.errors import InputError
 from distrivote.problem import plain_prompt
 from distrivote.steering import Controller, replay
 from distrivote.trajectory import Trajectory
@@ -208,10 +208,10 @@ class Sampler:
         flaw: Flaw | None = None
         try:
             trajectory = reply.whole(f"a reply of {server.url}")
-        except InputError as error:
+        except ReplyError as error:
             self.note(f"{error}; such replies are kept without their log-probabilities")
             trajectory = reply.bare()
-            flaw = Flaw(_reason(error))
+            flaw = Flaw(error.flaw)
         if trajectory.text and not trajectory.tokens and self.discovery.k:
             self.note(
                 f"{server.url} gave a reply without log-probabilities: it counts in majority voting only"
@@ -270,8 +270,10 @@ class Sampler:
                 if plan.way is not None and not plan.by_text and reply.has_thinking:
                     raise Fault(
                         f"{server.url} splits off the thinking and can't continue inside it, so SelfStepConf"
-                        " can't be used: take --no-thinking, --no-ssc, or vLLM with the plugin",
+                        " can't be used",
                         Scope.CALL,
+                        hint="take `thinking=False`, `ssc=None`, or vLLM with the plugin",
+                        argument="ssc",
                     )
                 item.begun = Begun(server, reply.fork(), n_prompt)
                 prefix = reply.prefix
@@ -382,14 +384,5 @@ def _check(server: Server, reply: SteeredReply) -> None:
     """Raise a Fault if SelfStepConf judged by tokens that are not those of the text."""
     try:
         reply.check()
-    except InputError as error:
-        raise broken_off(server.url, _reason(error)) from error
-
-
-def _reason(error: InputError) -> str:
-    """Return what is wrong without where it is and what to do: the middle of our sentences.
-
-    >>> _reason(InputError("a reply of http://h/v1: its tokens do not spell its text: hand it in"))
-    'its tokens do not spell its text'
-    """
-    return str(error).partition(": ")[2].partition(" (")[0].partition(": ")[0]
+    except ReplyError as error:
+        raise broken_off(server.url, error.flaw) from error

@@ -23,7 +23,7 @@ from distrivote.engines.openai.fleet import choose
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.request import Item, Sampler
 from distrivote.errors import EngineError
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
@@ -118,14 +118,10 @@ class Call:
             raise self._error(self._fault)
 
     def _error(self, fault: Fault) -> EngineError:
-        retryable = fault.scope is Scope.PASSING
         if self._n_missing == self._n_total:
-            return EngineError(fault.sentence, retryable=retryable)
-        return EngineError(
-            f"{self._n_missing} of {count(self._n_total, 'trajectory')}"
-            f" {'is' if self._n_missing == 1 else 'are'} missing: {fault.sentence}",
-            retryable=retryable,
-        )
+            return fault.error()
+        missing = f"{self._n_missing} of {count(self._n_total, 'trajectory')}"
+        return fault.error(f"{missing} {verb(self._n_missing, 'are')} missing: ")
 
     def _note(self, sentence: str) -> None:
         if sentence not in self._noted:
@@ -222,7 +218,7 @@ class Call:
 
     def _note_failure(self, server: Server, fault: Fault) -> None:
         if len(self._servers) > 1 and (server.health.out or server.health.aside):
-            self._note(f"{fault.sentence}; the other servers go on")
+            self._note(f"{fault}; the other servers go on")
 
     async def _free_server(self, avoid: int | None) -> int:
         healths = [server.health for server in self._servers]

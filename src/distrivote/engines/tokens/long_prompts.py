@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from distrivote.errors import InputError
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.problem import Message
 
 _SHOWN = 60
@@ -29,5 +29,5 @@ def not_sampled(refusals: Sequence[str], n_jobs: int) -> InputError:
     """Return the error for the jobs that were skipped, a sentence for each, when all others are done."""
     if n_jobs == 1:
         return InputError(refusals[0])
-    were = "was" if len(refusals) == 1 else "were"
+    were = verb(len(refusals), "were")
     return InputError(f"{len(refusals)} of {count(n_jobs, 'question')} {were} not sampled: {refusals[0]}")

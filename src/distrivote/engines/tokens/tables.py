@@ -139,8 +139,10 @@ def _templated(tokenizer: Any, messages: Sequence[Message], thinking: bool | Non
     except Exception as error:  # a template raises errors of its own, of any type
         said = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
         raise InputError(
-            f"the chat template of {model} refuses the conversation ({said}): ask with other roles, in one"
-            " turn (--template plain), or take a model that was tuned for chats"
+            f"the chat template of {model} refuses the conversation ({said})",
+            hint='ask with other roles, in one turn (`template="plain"`), or take a model that was tuned for'
+            " chats",
+            argument="template",
         ) from error
     return text
 

@@ -31,7 +31,7 @@ class TransformersModel:
 
     def __init__(self, model: str, device: str | None, dtype: str | None) -> None:
         if dtype is not None and dtype not in _DTYPES:
-            raise UnknownNameError("dtype", dtype, _DTYPES)
+            raise UnknownNameError("dtype", dtype, _DTYPES, argument="dtype")
         try:
             import torch
             import transformers

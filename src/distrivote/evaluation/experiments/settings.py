@@ -173,7 +173,7 @@ class Sensitivity(Compared):
         known = setting.published is not None and setting.published.model(study.name, study.thinking)
         if known and ours:
             yield (
-                f"{study.model}: the paper's runs are SelfStepConf.as_published() (generate --as-published),"
+                f"{study.model}: the paper's runs are SelfStepConf.as_published(),"
                 f" and {len(ours)} of these {len(compared)} are not: reflections and lengths do not compare"
             )
 

@@ -104,7 +104,11 @@ def stages_named(sweeps: tuple[str, ...], ssc: bool = True) -> tuple[Stage, ...]
         return stages
     for stage in stages:
         if all(arm.ssc for arm in stage.arms):
-            raise InputError(f"{stage.name} compares settings of SelfStepConf: leave out --no-ssc")
+            raise InputError(
+                f"{stage.name} compares settings of SelfStepConf",
+                hint="leave out `ssc=False`",
+                argument="ssc",
+            )
     return tuple(replace(stage, arms=tuple(arm for arm in stage.arms if not arm.ssc)) for stage in stages)
 
 

@@ -43,7 +43,7 @@ class Format(NamedTuple):
     """A kind of file."""
 
     name: str
-    """As in --format."""
+    """What a user calls it."""
 
     about: str
     """Whose files these are, in a few words."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
+from distrivote.nouns import plural, verb
 from distrivote.problem import Problem
 from distrivote.store.importers.archives import Archive
 from distrivote.store.importers.base import Format, ImportOptions
@@ -60,8 +61,8 @@ def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
         error = errors[0]
         message = error.get("message") if isinstance(error, dict) else error
         warnings.warn(
-            f"{path}: {len(errors)} of {n_samples} sample{'' if n_samples == 1 else 's'} ended in an error"
-            f" and {'is' if len(errors) == 1 else 'are'} left out, the first with {shown(message, 80)}",
+            f"{path}: {len(errors)} of {n_samples} {plural(n_samples, 'sample')} ended in an error"
+            f" and {verb(len(errors), 'are')} left out, the first with {shown(message, 80)}",
             LeftOutWarning,
             stacklevel=2,
         )

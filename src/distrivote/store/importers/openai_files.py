@@ -17,7 +17,7 @@ from typing import Any
 
 from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
@@ -59,7 +59,7 @@ def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     if failures:
         warnings.warn(
             f"{path}: {len(failures)} of {count(n_records, 'request')} had failed and"
-            f" {'is' if len(failures) == 1 else 'are'} left out, the first with {failures[0]}",
+            f" {verb(len(failures), 'are')} left out, the first with {failures[0]}",
             LeftOutWarning,
             stacklevel=2,
         )

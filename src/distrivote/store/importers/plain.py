@@ -91,11 +91,12 @@ def _text_column(path: Path, reading: ImportOptions, there: AbstractSet[str] | N
         return found
     replies = "column of whole replies"
     lacking = replies if is_told else f"column {reading.columns.answer!r} and no {replies}"
-    asked = f"--extract {reading.extract} finds answers in replies, and " if reading.extract else ""
-    other = "leave --extract out" if is_told else "the answers with --answer-column"
+    asked = f"{reading.extract!r} finds answers in replies, and " if reading.extract else ""
+    other = "leave `extract` out" if is_told else "the answers with `answer`"
     raise InputError(
-        f"{asked}{path} has no {lacking} (it has {listed(sorted(there))}): name the replies with"
-        f" --text-column, or {other}"
+        f"{asked}{path} has no {lacking} (it has {listed(sorted(there))})",
+        hint=f"name the replies with `text`, or {other}",
+        argument="text",
     )
 
 

@@ -50,7 +50,7 @@ def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]
     """
     known = formats()
     if name is not None and name not in {each.name for each in known}:
-        raise UnknownNameError("format", name, [each.name for each in known])
+        raise UnknownNameError("format", name, [each.name for each in known], argument="format")
     found = []
     for given in paths:
         path = Path(given)
@@ -63,7 +63,9 @@ def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]
             Source(file, kind) for file in _files(path) if (kind := _detected(file, known, name)) is not None
         ]
         if not inside:
-            raise InputError(f"{given} holds no file of a known format: name one with --format")
+            raise InputError(
+                f"{given} holds no file of a known format", hint="name one with `format`", argument="format"
+            )
         found += inside
     return tuple(found)
 
@@ -82,7 +84,11 @@ def _format_of(path: Path, known: Sequence[Format], name: str | None) -> Format:
         raise InputError(f"{path} is empty: an import needs at least one row of question and answer")
     if found is None:
         names = ", ".join(each.name for each in known)
-        raise InputError(f"{path} is of no known format ({names}): say which it is with --format")
+        raise InputError(
+            f"{path} is of no known format ({names})",
+            hint="say which it is with `format`",
+            argument="format",
+        )
     return found
 
 

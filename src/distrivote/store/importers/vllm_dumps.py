@@ -14,7 +14,7 @@ from typing import Any
 
 from distrivote.engines.responses import trajectories_from_vllm
 from distrivote.errors import InputError
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
@@ -43,7 +43,7 @@ def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     if n_empty:
         warnings.warn(
             f"{path}: {n_empty} of {count(n_records, 'request')} had no outputs and"
-            f" {'is' if n_empty == 1 else 'are'} left out",
+            f" {verb(n_empty, 'are')} left out",
             LeftOutWarning,
             stacklevel=2,
         )

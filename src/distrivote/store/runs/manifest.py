@@ -167,14 +167,14 @@ class Manifest:
         """Return the manifest of this run when it goes on as asked; InputError if that is another run."""
         if self.engine in _NOT_SAMPLED and asked.engine != self.engine:
             raise InputError(
-                f"{run} was {_NOT_SAMPLED[self.engine]} and not sampled from a model: name another folder, or"
-                " make another run with --new"
+                f"{run} was {_NOT_SAMPLED[self.engine]} and not sampled from a model",
+                hint="name another folder, or make another run with `new=True`",
             )
         changes = list(differences(self, asked))
         if changes:
             error = InputError(
-                f"{run} was made with other settings: ask for what it was made with, or make another run with"
-                " --new"
+                f"{run} was made with other settings",
+                hint="ask for what it was made with, or make another run with `new=True`",
             )
             for change in changes[:_MOST_CHANGES]:
                 error.add_note(change)

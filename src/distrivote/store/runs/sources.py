@@ -20,7 +20,7 @@ SOURCED = ("entropy", "self_certainty")
 
 SOURCE = "whole_distribution"
 _SHOWN = 3
-_VOTE_APART = "use --method sc, which needs none, or vote on them apart with --by k"
+_VOTE_APART = 'use `method="sc"`, which needs none, or vote on them apart with `by="k"`'
 
 
 def mixed_sources(stored: pa.Table, pool: Sequence[str] = (QUESTION_ID,)) -> list[str]:
@@ -62,8 +62,9 @@ def check_sources(stored: pa.Table, name: str, pool: Sequence[str] = (QUESTION_I
     if mixed:
         raise InputError(
             f"question {mixed[0]} of {name} mixes entropies of the whole distribution and of the most"
-            " probable tokens: their values do not compare, so use another signal, or --method sc, which"
-            " needs none"
+            " probable tokens, whose values do not compare",
+            hint='use another signal, or `method="sc"`, which needs none',
+            argument="signal",
         )
 
 
@@ -77,7 +78,8 @@ def check_ks(
     if mixed:
         raise InputError(
             f"question {mixed[0][pool[0]]} of {name} mixes confidences of the {mixed[0]['k_min']} and of the"
-            f" {mixed[0]['k_max']} most probable tokens: their values do not compare, so {advice}"
+            f" {mixed[0]['k_max']} most probable tokens, whose values do not compare",
+            hint=advice,
         )
 
 

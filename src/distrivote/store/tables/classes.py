@@ -22,6 +22,7 @@ from distrivote.answers.equivalence import GRADING_BUDGET, classify
 from distrivote.answers.forms import Form, form_of
 from distrivote.answers.mathverify import MathEqual
 from distrivote.answers.remarks import Remarks
+from distrivote.nouns import count
 from distrivote.store.tables.questions import Questions
 from distrivote.store.tables.source import AnswerTable
 
@@ -67,14 +68,14 @@ class _Merging:
         notes = list(self._remarks.notes)
         if self._n_skipped:
             notes.append(
-                f"the formulas of {_count(self._n_skipped)} are compared by notation, for the file has too"
-                " many to do more unasked: --same math compares all of them"
+                f"the formulas of {count(self._n_skipped, 'question')} are compared by notation, for the file"
+                ' has too many to do more unasked: `same="math"` compares all of them'
             )
         if self._alike is not None:
             one, other = self._alike
             notes.append(
-                f"answers that look equal are held apart in {_count(self._n_alike)}, such as {one!r} and"
-                f" {other!r}: --same notation makes them one"
+                f"answers that look equal are held apart in {count(self._n_alike, 'question')}, such as"
+                f' {one!r} and {other!r}: `same="notation"` makes them one'
             )
         return tuple(notes)
 
@@ -204,7 +205,3 @@ class _Merging:
 
 def _is_fine(form: Form) -> bool:
     return form.places >= _FINE
-
-
-def _count(n: int) -> str:
-    return "1 question" if n == 1 else f"{n:,} questions"

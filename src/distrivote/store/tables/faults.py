@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from distrivote.errors import InputError
-from distrivote.voting.scales import ON_THE_COMMAND_LINE, fault
+from distrivote.voting.scales import not_permitted
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 """What the column `correct` may say, as lower-case labels."""
@@ -96,7 +96,7 @@ def not_a_flag(where: str, value: object) -> InputError:
 
 def not_a_confidence(where: str, value: float, positive_for: str | None) -> InputError:
     """An infinite number, or one that is not positive where something needs that."""
-    return InputError(f"{where}: confidence {fault(value, positive_for, ON_THE_COMMAND_LINE)}")
+    return not_permitted(f"{where}: confidence", value, positive_for)
 
 
 def quoted(value: object, longest: int = 60) -> str:

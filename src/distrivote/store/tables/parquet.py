@@ -34,7 +34,7 @@ from distrivote.store.tables.parquet_sizes import (
     declared_bytes,
 )
 from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
-from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
+from distrivote.voting.scales import exp_of, permitted
 
 BATCH_ROWS = 1 << 18
 """Of the sizes 2^17 to 2^20 the fastest on 10 million rows, and 20 MB of memory."""
@@ -265,7 +265,7 @@ class Check:
                 at = int(bad[0])
                 raise not_a_confidence(self._where(at), float(values[at]), columns.positive_for)
         if columns.logprob:
-            return exp_of(values, lambda at: f"{self._where(at)}: confidence", ON_THE_COMMAND_LINE)
+            return exp_of(values, lambda at: f"{self._where(at)}: confidence")
         return values
 
     def _flags(self, batch: pa.RecordBatch, name: str) -> pa.Array:

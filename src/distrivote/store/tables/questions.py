@@ -199,8 +199,9 @@ def _truths(codes: Ints, labels: pa.Array, offsets: Ints, ids: pa.Array) -> pa.A
                 question = ids[int(np.searchsorted(offsets, row, side="right")) - 1]
                 raise InputError(
                     f"question {question} has two right answers, {labels[one].as_py()!r} and"
-                    f" {labels[other].as_py()!r}: if several sets use the same id, tell them apart with"
-                    " --by COLUMN"
+                    f" {labels[other].as_py()!r}",
+                    hint="if several sets use the same id, tell them apart with `by`, the name of a column",
+                    argument="by",
                 )
     return labels.take(pa.array(truths, mask=truths < 0))
 

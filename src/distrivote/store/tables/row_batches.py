@@ -24,7 +24,7 @@ from distrivote.store.tables.faults import (
 )
 from distrivote.store.tables.labels import label_at, text_array
 from distrivote.store.tables.source import AnswerTable
-from distrivote.voting.scales import ON_THE_COMMAND_LINE, exp_of, permitted
+from distrivote.voting.scales import exp_of, permitted
 
 
 class RowBatcher:
@@ -133,7 +133,7 @@ class RowBatcher:
             raise not_a_confidence(self._where(line), number, columns.positive_for)
         if columns.logprob:
             where = f"{self._where(line)}: confidence"
-            return float(exp_of(np.array([number]), lambda _: where, ON_THE_COMMAND_LINE)[0])
+            return float(exp_of(np.array([number]), lambda _: where)[0])
         return number
 
     def _flag(self, line: int, value: object) -> bool | None:

@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equality import Equality, equality
 from distrivote.errors import InputError
+from distrivote.nouns import plural
 from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID
 from distrivote.store.tables.faults import check_names, listed
 
@@ -77,13 +78,13 @@ class Columns:
     """The column of the confidence holds log-probabilities: exp of them counts."""
 
     def needed(self) -> dict[str, str]:
-        """The columns that must be there, each with the option that renames it."""
+        """The columns that must be there, each with the argument that renames it."""
         named = {
-            self.question: "--question-column",
-            self.answer: "--answer-column",
-            self.confidence: "--confidence-column",
-            self.by: "--by",
-            self.truth: "--truth-column",
+            self.question: "question",
+            self.answer: "answer",
+            self.confidence: "confidence",
+            self.by: "by",
+            self.truth: "truth",
         }
         return {name: option for name, option in named.items() if name is not None}
 
@@ -129,7 +130,7 @@ class AnswerTable:
             yield _per_length(batch) if self.columns.per_length else batch
         if len(self.models) > 1:
             n = f"more than {_MOST_MODELS:,}" if len(self.models) > _MOST_MODELS else str(len(self.models))
-            self.notes.append(f"the column {MODEL!r} has {n} values: --by {MODEL} votes on each apart")
+            self.notes.append(f"the column {MODEL!r} has {n} values: `by={MODEL}` votes on each apart")
 
     @property
     def pools_models(self) -> bool:
@@ -214,15 +215,17 @@ def cant_read(path: str, error: Exception) -> NoReturn:
 
 def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
     """Raise InputError if a needed column is not among those there, or one is there twice."""
-    missing = {name: option for name, option in table.columns.needed().items() if name not in there}
+    missing = {name: argument for name, argument in table.columns.needed().items() if name not in there}
     if not table.columns.named and CONFIDENCE in missing and table.columns.confidence == CONFIDENCE:
         table.lacks = CONFIDENCE
         del missing[CONFIDENCE]
     if missing:
-        s = "" if len(missing) == 1 else "s"
+        arguments, ones = list(missing.values()), plural(len(missing), "one")
         raise InputError(
-            f"{table.name} has no column{s} {_and(map(repr, missing))} (it has {listed(there)}): name the"
-            f" right one{s} with {_and(missing.values())}"
+            f"{table.name} has no {plural(len(missing), 'column')} {_and(map(repr, missing))}"
+            f" (it has {listed(there)})",
+            hint=f"name the right {ones} with {_and(f'`{name}`' for name in arguments)}",
+            argument=arguments[0],
         )
     check_names(there, table.name)
 

@@ -1,0 +1,44 @@
+"""Arguments as the command line has them: what hints and notes name in backticks -> options.
+
+`budget` becomes --budget, `same="math"` --same math, `ssc=None` --no-ssc, `new=True` --new.
+"""
+
+from __future__ import annotations
+
+from distrivote.errors import DistrivoteError, reworded
+
+_OPTIONS = {
+    "answer": "--answer-column",
+    "base_urls": "--base-url",
+    "confidence": "--confidence-column",
+    "n_parallel": "--parallel",
+    "question": "--question-column",
+    "text": "--text-column",
+    "truth": "--truth-column",
+} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("api_key", "as_published", "budget", "by", "confidence_scale", "deepconf", "engine", "extract"),
+        *("format", "host", "max_budget", "max_concurrency", "max_tokens", "method", "min_probability"),
+        *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
+        *("run", "upstream_key"),
+    )
+}
+_OFF = ("None", "False")
+
+
+def option(name: str, value: str | None = None) -> str | None:
+    """Return the option for an argument, None if there is none.
+
+    >>> option("base_urls"), option("same", '"math"'), option("ssc", "None"), option("new", "True")
+    ('--base-url', '--same math', '--no-ssc', '--new')
+    """
+    known = _OPTIONS.get(name)
+    if known is None or value is None or value == "True":
+        return known
+    return f"--no-{known[2:]}" if value in _OFF else f"{known} {value.strip(chr(34))}"
+
+
+def worded(said: str | DistrivoteError) -> str:
+    """Return an error or a note in the words of the command line."""
+    return said.in_words(option) if isinstance(said, DistrivoteError) else reworded(said, option)

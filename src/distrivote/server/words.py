@@ -1,0 +1,59 @@
+"""Arguments as requests have them: what hints name in backticks -> fields of JSON.
+
+`budget` becomes distrivote.budget, `ssc=None` "distrivote": {"ssc": false}. What no request can say is up to
+whoever runs the server, and called the server's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_OF_VOTES = frozenset(
+    ("budget", "deepconf", "method", "min_probability", "same", "ssc", "stop_when", "template")
+)
+_OF_SSC = frozenset(("alpha", "delta", "reflection", "split"))
+_OF_REQUESTS = frozenset(
+    ("max_tokens", "messages", "min_p", "prompt", "question", "seed", "temperature", "top_k", "top_p")
+)
+_JSON = {"None": "false", "False": "false", "True": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a kind of requests."""
+
+    parent: str | None
+    """The object that holds the settings of the vote; None: they stand beside the others."""
+
+    def param(self, argument: str | None) -> str | None:
+        """Return the path of an argument's field, None if no request has it.
+
+        >>> API.param("budget"), API.param("max_tokens"), PAGE.param("budget"), API.param("base_urls")
+        ('distrivote.budget', 'max_tokens', 'budget', None)
+        """
+        if argument in _OF_SSC:
+            return f"{self.param('ssc')}.{argument}"
+        if self.parent is not None and argument in _OF_VOTES:
+            return f"{self.parent}.{argument}"
+        return argument if argument in _OF_VOTES | _OF_REQUESTS else None
+
+    def spell(self, name: str, value: str | None = None) -> str:
+        """Return an argument, or what to set it to, as these requests write it.
+
+        >>> API.spell("ssc", "None"), PAGE.spell("same", '"math"'), API.spell("base_urls")
+        ('"distrivote": {"ssc": false}', '"same": "math"', "the server's base_urls")
+        """
+        path = self.param(name)
+        if path is None:
+            return f"the server's {name}" if value is None else f"the server's {name}={value}"
+        if value is None:
+            return path
+        pair = f'"{name}": {_JSON.get(value, value)}'
+        return pair if path == name else f'"{self.parent}": {{{pair}}}'
+
+
+API = Fields("distrivote")
+"""Requests to OpenAI's endpoints."""
+
+PAGE = Fields(None)
+"""Requests of the page."""
