@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from distrivote.defaults import SAME, TEMPLATE
 from distrivote.errors import InputError, UnknownNameError
 
 SYSTEM = "system"
@@ -74,7 +75,7 @@ TEMPLATES = {
 EXTRACTORS = {"math": "boxed", "worked": "boxed", "choice": "choice"}
 """How the answer is read where a template says how to write it; `auto` elsewhere."""
 
-DEFAULT_SAME = "math"
+DEFAULT_SAME = SAME
 """When two answers are one, everywhere where nothing else is said; `answers.equality` has the names."""
 
 _SAME = {"choice": "choice"}
@@ -102,7 +103,7 @@ class Problem:
     answer: str | None = None
     """The right answer, None if nobody knows."""
 
-    template: str = "math"
+    template: str = TEMPLATE
     """A name from `TEMPLATES`, or a text that holds {question}."""
 
     system: str | None = None

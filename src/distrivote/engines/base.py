@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from distrivote.confidence.tokens import DEFAULT_K
+from distrivote.defaults import MAX_TOKENS, MIN_P, SEED, TEMPERATURE, TOP_K, TOP_P, K
 from distrivote.errors import DistrivoteError, InputError
 from distrivote.problem import Message
 from distrivote.steering import Controller
@@ -31,22 +32,22 @@ from distrivote.trajectory import Trajectory
 class SamplingParams:
     """How trajectories are sampled. The defaults are the paper's for thinking models."""
 
-    temperature: float = 0.6
+    temperature: float = TEMPERATURE
     """0 takes the most probable token every time."""
 
-    top_p: float = 0.95
-    top_k: int = 0
+    top_p: float = TOP_P
+    top_k: int = TOP_K
     """0 for no limit."""
 
-    min_p: float = 0.0
-    max_tokens: int = 1024
+    min_p: float = MIN_P
+    max_tokens: int = MAX_TOKENS
     stop: tuple[str, ...] = ()
     """A trajectory ends where one of these would begin; it is not part of the text."""
 
-    seed: int = 0
+    seed: int = SEED
     """Trajectory i draws from its own stream of random numbers, made from (seed, i)."""
 
-    n_logprobs: int = 20
+    n_logprobs: int = K
     """How many of the most probable tokens are recorded at each position; confidences use 20 at most."""
 
     thinking: bool | None = None

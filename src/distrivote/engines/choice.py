@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from distrivote.defaults import BUILT_IN_TEMPLATE, MAX_TOKENS, MAX_TOKENS_BUILT_IN, MAX_TOKENS_LARGE, TEMPLATE
 from distrivote.engines.base import BaseEngine
 from distrivote.engines.llamacpp.files import BUILT_IN
 from distrivote.errors import InputError, UnknownNameError
@@ -71,13 +72,14 @@ class EngineChoice:
     def default_max_tokens(self) -> int:
         """How long trajectories may get where nobody says it: what the engine has memory for."""
         if self.engine != "embedded":
-            return 16_384
-        return 256 if self.model in (None, BUILT_IN) else 1024
+            return MAX_TOKENS_LARGE
+        return MAX_TOKENS_BUILT_IN if self.model in (None, BUILT_IN) else MAX_TOKENS
 
     @property
     def default_template(self) -> str:
         """How questions are put where nobody says it."""
-        return "worked" if self.engine == "embedded" and self.model in (None, BUILT_IN) else "math"
+        is_built_in = self.engine == "embedded" and self.model in (None, BUILT_IN)
+        return BUILT_IN_TEMPLATE if is_built_in else TEMPLATE
 
 
 def open_engine(

@@ -11,6 +11,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from distrivote.defaults import EVALUATION_BUDGET, N_REPEATS
 from distrivote.errors import InputError
 from distrivote.evaluation.draws import check_budget
 from distrivote.evaluation.estimates import LEVEL, N_RESAMPLES
@@ -24,10 +25,6 @@ from distrivote.evaluation.scoring import Scores, has_confidence, score
 from distrivote.evaluation.studies import shared_questions, studies_of
 from distrivote.nouns import verb
 from distrivote.voting.tallies import in_majority_only
-
-BUDGET = 128
-N_REPEATS = 64
-"""The paper's."""
 
 DEFAULT_EXPERIMENTS = ("main",)
 
@@ -60,7 +57,7 @@ def evaluate(
     sets = distinct(pool_sets)
     wanted = experiments_named(experiments)
     _check(sets, n_repeats)
-    chosen = min(BUDGET, *(each.smallest for each in sets)) if budget is None else budget
+    chosen = min(EVALUATION_BUDGET, *(each.smallest for each in sets)) if budget is None else budget
     check_budget(sets, chosen)
     studies, notes = studies_of(sets)
     shared, told = shared_questions(sets, studies)
@@ -164,9 +161,12 @@ def _source(each: PoolSet) -> Row:
 
 def _notes(sets: Sequence[PoolSet], budget: int | None, chosen: int) -> list[str]:
     notes = []
-    if budget is None and chosen < BUDGET:
+    if budget is None and chosen < EVALUATION_BUDGET:
         fewest = min(sets, key=lambda each: each.smallest).name
-        notes.append(f"the budget is {chosen}, not {BUDGET}: a question of {fewest} has no more trajectories")
+        notes.append(
+            f"the budget is {chosen}, not {EVALUATION_BUDGET}: a question of {fewest} has no more"
+            " trajectories"
+        )
     whole = [each.name for each in sets if all(pool.n_trajectories == chosen for pool in each.pools)]
     if whole:
         notes.append(

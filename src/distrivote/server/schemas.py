@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from distrivote.defaults import ALPHA, DELTA, REFLECTION, SPLIT
+
 
 class Fields(BaseModel):
     """A request, or a part of one."""
@@ -31,11 +33,13 @@ class Fields(BaseModel):
 class SscFields(Fields):
     """SelfStepConf: reflect where a step's confidence drops."""
 
-    alpha: float = Field(default=0.8, ge=0, le=1, description="How much of the threshold stays per step.")
-    delta: float = Field(default=0.8, ge=0, description="Reflect below this share of the threshold.")
-    reflection: str = Field(default="wait", min_length=1, max_length=1000, description="The text to inject.")
+    alpha: float = Field(default=ALPHA, ge=0, le=1, description="How much of the threshold stays per step.")
+    delta: float = Field(default=DELTA, ge=0, description="Reflect below this share of the threshold.")
+    reflection: str = Field(
+        default=REFLECTION, min_length=1, max_length=1000, description="The text to inject."
+    )
     split: str = Field(
-        default="paragraph", description="Where steps end: paragraph, line, exact, window:N, entropy."
+        default=SPLIT, description="Where steps end: paragraph, line, exact, window:N, entropy."
     )
 
 

@@ -6,6 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from distrivote.answers.equality import equality
+from distrivote.defaults import (
+    BUDGET,
+    MAX_CONCURRENCY,
+    MAX_TOKENS,
+    MAX_TOKENS_LIMIT,
+    MIN_PROBABILITY,
+    SERVER_MAX_BUDGET,
+    TEMPLATE,
+)
 from distrivote.errors import InputError
 from distrivote.problem import TEMPLATES
 from distrivote.voting.abstaining import check_min_probability
@@ -26,17 +35,17 @@ class Settings:
     api_key: str | None = field(default=None, repr=False)
     """What clients have to show; None: nothing."""
 
-    budget: int = 32
+    budget: int = BUDGET
     """Trajectories per question where a request does not say it."""
 
-    max_budget: int = 256
-    max_concurrency: int = 16
+    max_budget: int = SERVER_MAX_BUDGET
+    max_concurrency: int = MAX_CONCURRENCY
     """Requests that sample or wait for their turn; more are sent away with 429."""
 
-    max_tokens: int = 1024
+    max_tokens: int = MAX_TOKENS
     """The longest trajectory where a request does not say it."""
 
-    max_tokens_limit: int = 131_072
+    max_tokens_limit: int = MAX_TOKENS_LIMIT
     """The longest that a request may ask for."""
 
     max_body: int = 4_000_000
@@ -45,7 +54,7 @@ class Settings:
     body_seconds: float = 60.0
     """How long a request may take to arrive; slower ones are refused with 408."""
 
-    template: str = "math"
+    template: str = TEMPLATE
     """How the page puts a question. Conversations of the API go to the model as they are."""
 
     same: str | None = None
@@ -54,7 +63,7 @@ class Settings:
     ssc: bool = True
     """Whether SelfStepConf steers where a request does not say it."""
 
-    min_probability: float = 0.0
+    min_probability: float = MIN_PROBABILITY
     """Answers below it are withheld where a request does not say it."""
 
     calibration: Calibration = field(default_factory=Calibration)

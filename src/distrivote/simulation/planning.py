@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distrivote.defaults import PLANNED_BUDGETS
 from distrivote.errors import InputError
 from distrivote.evaluation import metrics
 from distrivote.evaluation.pools import Flags, Pool
@@ -23,7 +24,7 @@ from distrivote.simulation.model import Drawn, Simulation, draw, with_auroc, wit
 from distrivote.voting.methods import parse_method
 from distrivote.voting.vote import vote_batch
 
-BUDGETS = (1, 8, 16, 32, 64, 128, 256)
+BUDGETS = PLANNED_BUDGETS
 
 MISSING = 0.25
 """Trajectories without an answer, as a share of 1 - pass@1; four times as often on hard questions. This

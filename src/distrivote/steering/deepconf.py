@@ -15,6 +15,7 @@ from typing import Self
 
 import numpy as np
 
+from distrivote.defaults import N_WARMUP
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.nouns import count
 from distrivote.steering.controller import ENDED, Controller, ControllerStream, End, Injection
@@ -40,7 +41,7 @@ class DeepConfOnline(Controller):
     window: int = 2048
     """How many tokens are a group."""
 
-    n_warmup: int = 16
+    n_warmup: int = N_WARMUP
     """How many trajectories run whole."""
 
     threshold: float | None = None

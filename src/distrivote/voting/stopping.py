@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from distrivote.confidence.trajectories import LARGEST, SMALLEST
-from distrivote.defaults import PAPER_METHOD
+from distrivote.defaults import N_WARMUP, PAPER_METHOD, STOP_SHARE
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.pools import FloatArray, IntArray
@@ -65,8 +65,8 @@ class Consensus:
     True
     """
 
-    share: float = 0.95
-    n_warmup: int = 16
+    share: float = STOP_SHARE
+    n_warmup: int = N_WARMUP
     """Before so many trajectories, with an answer or not, nothing is settled."""
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Consensus:
 
     @property
     def name(self) -> str:
-        return f"consensus:{self.share!r}" + (f":{self.n_warmup}" if self.n_warmup != 16 else "")
+        return f"consensus:{self.share!r}" + (f":{self.n_warmup}" if self.n_warmup != N_WARMUP else "")
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:  # noqa: ARG002
         answered = ballot.classes >= 0
@@ -102,7 +102,7 @@ class BetaRule:
     [False, True]
     """
 
-    share: float = 0.95
+    share: float = STOP_SHARE
 
     def __post_init__(self) -> None:
         _check_share(self.share)
@@ -132,7 +132,7 @@ class VoteHolds:
     (False, True)
     """
 
-    share: float = 0.95
+    share: float = STOP_SHARE
 
     method: str = METHOD
     """The name says it only where it is another, since `stop_rule` takes this one by itself."""
@@ -246,7 +246,7 @@ def stop_rule(rule: str | StopRule | None, method: str = METHOD) -> StopRule | N
     if name not in RULES:
         raise UnknownNameError("rule to stop by", rule, RULES, argument="stop_when")
     try:
-        part = float(share) if share or ":" in rule else 0.95
+        part = float(share) if share or ":" in rule else STOP_SHARE
         if name == "consensus":
             return Consensus(part, int(more)) if more else Consensus(part)
     except ValueError as error:

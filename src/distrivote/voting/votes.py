@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from distrivote.defaults import N_INTERVALS
 from distrivote.errors import InputError
 from distrivote.voting.kernels.drifting import drifting_vote, drifting_winners
 from distrivote.voting.kernels.hierarchy import hierarchical_vote, interval_winners
@@ -192,7 +193,7 @@ class PolynomialMajorityOfBests:
 class HierarchicalVote:
     """Intervals of confidence elect an answer each, and these elect the winner. The paper's."""
 
-    intervals: int = 10
+    intervals: int = N_INTERVALS
     name: ClassVar[str] = "hier"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = False
@@ -213,7 +214,7 @@ class HierarchicalVote:
 class DriftingVote:
     """The hierarchical vote of the authors' released script: drifting intervals, a majority in each."""
 
-    intervals: int = 10
+    intervals: int = N_INTERVALS
     name: ClassVar[str] = "hier"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = False

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from distrivote.defaults import N_SLOTS
 from distrivote.engines.base import BaseEngine, Job, Progress, Sampled, SamplingParams, Watch
 from distrivote.engines.llamacpp.files import BUILT_IN, model_file
 from distrivote.engines.llamacpp.model import LlamaContext, LlamaModel
@@ -40,7 +41,7 @@ class LlamaCppEngine(BaseEngine):
         self,
         model: str = BUILT_IN,
         *,
-        n_slots: int = 32,
+        n_slots: int = N_SLOTS,
         n_threads: int | None = None,
         n_gpu_layers: int = -1,
         say: Callable[[str], None] = lambda _: None,

@@ -20,6 +20,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from distrivote.defaults import N_PARALLEL
 from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, Watch, job_of
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Server, address_of
@@ -55,7 +56,7 @@ class OpenAIEngine(BatchEngine):
         *,
         endpoint: str = "chat",
         ssc_by: str = "auto",
-        n_parallel: int = 64,
+        n_parallel: int = N_PARALLEL,
         n_per_request: int = 1,
         timeout: float | None = None,
         patience: Patience = PATIENCE,

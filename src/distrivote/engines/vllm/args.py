@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from distrivote.defaults import SPLIT
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, Splitter, WindowSplitter, splitter
 from distrivote.steering import Controller, SelfStepConf
@@ -67,7 +68,7 @@ def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:
         _number(given, "ssc_alpha", default.alpha),
         _number(given, "ssc_delta", default.delta),
         _text(given, "ssc_reflection", default.reflection),
-        splitter(_text(given, "ssc_split", "paragraph")),
+        splitter(_text(given, "ssc_split", SPLIT)),
         _switch(given, "ssc_guard"),
         _switch(given, "ssc_released"),
     )

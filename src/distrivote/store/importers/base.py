@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distrivote.confidence import DEFAULT_K
+from distrivote.defaults import SPLIT
 from distrivote.store.runs.rows import Row
 from distrivote.store.tables.source import Columns
 
@@ -30,7 +31,7 @@ class ImportOptions:
     """How answers are found in texts, where the file does not say them; None: `auto`. With a name, those of
     a plain table are read from its texts also where it says them."""
 
-    split: str = "paragraph"
+    split: str = SPLIT
     k: int = DEFAULT_K
     columns: Columns = field(default_factory=Columns)
     """What the columns of a plain table are called."""

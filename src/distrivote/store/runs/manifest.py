@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
+from distrivote.defaults import BUDGET
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError
 from distrivote.problem import same_for
@@ -71,7 +72,7 @@ class Manifest:
     ssc: Mapping[str, Any] | None = None
     """The controller: its kind and its fields; None for plain sampling."""
 
-    budget: int = 32
+    budget: int = BUDGET
     limit: int | None = None
     """How many of the benchmark's questions; None for all."""
 
@@ -103,7 +104,7 @@ class Manifest:
         params: SamplingParams,
         ssc: Controller | None = None,
         *,
-        budget: int = 32,
+        budget: int = BUDGET,
         limit: int | None = None,
         stop_when: str | None = None,
         same: str | None = None,

@@ -24,6 +24,7 @@ from distrivote.confidence import (
     step_confidences,
     token_confidence,
 )
+from distrivote.defaults import SPLIT
 from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.reading import Reader, Reading
@@ -130,7 +131,7 @@ def row_of(
     seed: int | None = None,
     correct: bool | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
-    split: str | Splitter = "paragraph",
+    split: str | Splitter = SPLIT,
     k: int = DEFAULT_K,
 ) -> Row:
     """Return the row of a trajectory: its answer, all measures, its steps and reflections.
