@@ -10,15 +10,6 @@ so do settings that one module alone knows, such as how long it retries.
 METHOD = "auto"
 """How a vote is decided: DistriVoting, unless the evidence for the majority is stronger."""
 
-BUDGET = 32
-"""How many trajectories are sampled for a question."""
-
-MEASURE = "answer-step"
-"""What the confidence of a trajectory is: the mean over the step in which its answer ends."""
-
-N_LOGPROBS = 20
-"""How many of the most probable tokens a confidence is made of."""
-
 PAPER_METHOD = "dis-gmm"
 """The paper's own method, DistriVoting; every experiment of the paper uses it."""
 

@@ -29,6 +29,7 @@ from distrivote.confidence import (
 )
 from distrivote.confidence.steps import StepEnds
 from distrivote.confidence.tokens import check_k
+from distrivote.defaults import SPLIT
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.splitting import Splitter, splitter, step_ends
@@ -92,7 +93,7 @@ class Reader:
         cls,
         extract: str | re.Pattern[str] | OwnExtractor = "auto",
         measures: Iterable[str | Measure] = (DEFAULT_MEASURE,),
-        split: str | Splitter = "paragraph",
+        split: str | Splitter = SPLIT,
         k: int = DEFAULT_K,
         steered_by: Splitter | None = None,
     ) -> Self:

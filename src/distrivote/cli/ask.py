@@ -13,6 +13,7 @@ from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
 from distrivote.cli.options import OUTPUT, WITHHELD, BeliefOptions, Json, MethodOptions, QuestionOptions, Same
 from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, SamplingOptions, StopWhen
+from distrivote.defaults import BUDGET
 from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def ask(
         typer.Option(
             metavar="N", help="How many trajectories to sample.", rich_help_panel=SamplingOptions.panel
         ),
-    ] = 32,
+    ] = BUDGET,
     stop_when: StopWhen = None,
     sampling: SamplingOptions,
     steering: OnlineOptions,

@@ -13,6 +13,7 @@ from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import note, say
 from distrivote.cli.options import OUTPUT, By, ColumnOptions, FileSignal, Json, Same
 from distrivote.cli.progress import ProgressDisplay
+from distrivote.defaults import N_REPEATS
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class EvaluationOptions(OptionGroup):
             show_default=False,
         ),
     ] = None
-    repeats: Annotated[int, typer.Option(metavar="N", help="Draws per question.")] = 64
+    repeats: Annotated[int, typer.Option(metavar="N", help="Draws per question.")] = N_REPEATS
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same numbers.")] = 0
     signal: FileSignal = None
     same: Same = None

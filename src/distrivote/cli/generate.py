@@ -18,6 +18,7 @@ from distrivote.cli.sampling_options import (
     SteeringOptions,
     StopWhen,
 )
+from distrivote.defaults import BUDGET
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def generate(
     budget: Annotated[
         int,
         typer.Option(metavar="N", help="Trajectories per question.", rich_help_panel=SamplingOptions.panel),
-    ] = 32,
+    ] = BUDGET,
     stop_when: StopWhen = None,
     sampling: SamplingOptions,
     steering: SteeringOptions,

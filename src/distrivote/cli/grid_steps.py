@@ -136,7 +136,7 @@ def steps_of(grid: Grid, stage: Stage, benchmarks: Mapping[str, int]) -> list[St
 
 def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
     """Yield what a reader of the numbers should know of the settings."""
-    from distrivote.evaluation.driver import BUDGET
+    from distrivote.defaults import EVALUATION_BUDGET as BUDGET
 
     settings = grid.settings
     if settings.name is None:

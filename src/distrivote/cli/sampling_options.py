@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from distrivote.cli.groups import OptionGroup
+from distrivote.defaults import ALPHA, DELTA, MIN_P, REFLECTION, TEMPERATURE, TOP_K, TOP_P
 
 if TYPE_CHECKING:
     from distrivote.benchmarks.shard import Shard
@@ -161,14 +162,16 @@ class SamplingOptions(OptionGroup):
 
     panel: ClassVar[str] = _SAMPLING
 
-    temperature: Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")] = 0.6
+    temperature: Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")] = TEMPERATURE
     top_p: Annotated[
         float, typer.Option(metavar="X", help="Sample among the likeliest tokens of this total share.")
-    ] = 0.95
-    top_k: Annotated[int, typer.Option(metavar="N", help="Sample among the N likeliest tokens; 0: all.")] = 0
+    ] = TOP_P
+    top_k: Annotated[int, typer.Option(metavar="N", help="Sample among the N likeliest tokens; 0: all.")] = (
+        TOP_K
+    )
     min_p: Annotated[
         float, typer.Option(metavar="X", help="Leave out tokens below this share of the likeliest.")
-    ] = 0.0
+    ] = MIN_P
     max_tokens: MaxTokens = None
     thinking: Thinking = None
     seed: Seed = 0
@@ -192,11 +195,13 @@ class SteeringOptions(OptionGroup):
     panel: ClassVar[str] = "SelfStepConf"
 
     ssc: Ssc = True
-    alpha: Annotated[float, typer.Option(metavar="X", help="How much of the threshold stays per step.")] = 0.8
-    delta: Annotated[float, typer.Option(metavar="X", help="Reflect below this share of the threshold.")] = (
-        0.8
+    alpha: Annotated[float, typer.Option(metavar="X", help="How much of the threshold stays per step.")] = (
+        ALPHA
     )
-    reflection: Annotated[str, typer.Option(metavar="TEXT", help="The text to inject.")] = "wait"
+    delta: Annotated[float, typer.Option(metavar="X", help="Reflect below this share of the threshold.")] = (
+        DELTA
+    )
+    reflection: Annotated[str, typer.Option(metavar="TEXT", help="The text to inject.")] = REFLECTION
     split: Split = None
     guard: Guard = False
     as_published: AsPublished = False

@@ -12,6 +12,7 @@ from distrivote.cli.messages import say
 from distrivote.cli.options import BeliefOptions, MethodOptions, Same
 from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc
 from distrivote.cli.words import worded
+from distrivote.defaults import HOST, MAX_CONCURRENCY, PORT, SERVER_MAX_BUDGET
 from distrivote.errors import DistrivoteError, EngineError, MissingPackageError, reworded
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class ServerOptions(OptionGroup):
 
     panel: ClassVar[str] = "Server"
 
-    host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen.")] = "127.0.0.1"
-    port: Annotated[int, typer.Option(metavar="N", help="Where to listen; 0: any that is free.")] = 8765
+    host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen.")] = HOST
+    port: Annotated[int, typer.Option(metavar="N", help="Where to listen; 0: any that is free.")] = PORT
     client_key: Annotated[
         str | None,
         typer.Option(
@@ -64,10 +65,10 @@ class ServerOptions(OptionGroup):
     ] = None
     max_budget: Annotated[
         int, typer.Option(metavar="N", help="The most trajectories that a request may ask for.")
-    ] = 256
+    ] = SERVER_MAX_BUDGET
     max_concurrency: Annotated[
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
-    ] = 16
+    ] = MAX_CONCURRENCY
     max_tokens: MaxTokens = None
     ssc: Ssc = True
     template: Annotated[

@@ -29,11 +29,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.defaults import N_LOGPROBS
+from distrivote.defaults import K
 from distrivote.errors import InputError
 from distrivote.trajectory import Floats
 
-DEFAULT_K = N_LOGPROBS
+DEFAULT_K = K
 SENTINEL = -1000.0
 """At or below this a value is a server's way to say that it has none."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from distrivote.answers.equality import equality
+from distrivote.defaults import SPLIT
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.poll import Poll
@@ -54,7 +55,7 @@ class Question:
     same: str = DEFAULT_SAME
     """When two answers are one."""
 
-    split: str = "paragraph"
+    split: str = SPLIT
     """Where the controller's steps end, by name."""
 
     model: str = ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from distrivote.answers.extract import Extractor
+from distrivote.defaults import ALPHA, DELTA, REFLECTION
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.splitting import DelimiterSplitter, Splitter
@@ -39,13 +40,13 @@ class SelfStepConf(Controller):
     Injection(text='wait', take_back=0)
     """
 
-    alpha: float = 0.8
+    alpha: float = ALPHA
     """How much of the threshold stays when a step is mixed into it."""
 
-    delta: float = 0.8
+    delta: float = DELTA
     """A drop is a step below this share of the threshold; 0 never reflects."""
 
-    reflection: str = "wait"
+    reflection: str = REFLECTION
 
     split: Splitter = field(default_factory=DelimiterSplitter)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.defaults import MEASURE, N_LOGPROBS
+from distrivote.defaults import MEASURE, SPLIT, K
 from distrivote.errors import InputError
 from distrivote.voting.scales import check_confidences
 
@@ -100,8 +100,8 @@ class Ballot:
         *,
         extract: str | re.Pattern[str] | OwnExtractor = "auto",
         measure: str | Measure = MEASURE,
-        split: str | Splitter = "paragraph",
-        k: int = N_LOGPROBS,
+        split: str | Splitter = SPLIT,
+        k: int = K,
         same: str | Equality | None = None,
         steered_by: Splitter | None = None,
     ) -> Self:
@@ -137,8 +137,8 @@ class Ballot:
         *,
         extract: str | re.Pattern[str] | OwnExtractor = "auto",
         measure: str | Measure = MEASURE,
-        split: str | Splitter = "paragraph",
-        k: int = N_LOGPROBS,
+        split: str | Splitter = SPLIT,
+        k: int = K,
         same: str | Equality | None = None,
     ) -> Self:
         """Build a ballot from the responses of an OpenAI-compatible server to one question.
@@ -165,8 +165,8 @@ class Ballot:
         *,
         extract: str | re.Pattern[str] | OwnExtractor = "auto",
         measure: str | Measure = MEASURE,
-        split: str | Splitter = "paragraph",
-        k: int = N_LOGPROBS,
+        split: str | Splitter = SPLIT,
+        k: int = K,
         same: str | Equality | None = None,
     ) -> Self:
         """Build a ballot from vLLM's outputs for one prompt, sampled with SamplingParams(n=..., logprobs=20).
