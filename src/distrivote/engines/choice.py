@@ -165,10 +165,14 @@ def _engine_for(name: str | None) -> str:
     )
 
 
+_NO_OPTIONS = ("model", "base_urls", "api_key", "patience", "say")
+"""Arguments of engines that are given in another way, or only to the class itself."""
+
+
 def _known(engine: type, choice: EngineChoice) -> dict[str, Any]:
     """Return the options if the engine has them all."""
     parameters = inspect.signature(engine).parameters
-    names = [name for name in parameters if name not in ("model", "base_urls", "api_key", "say")]
+    names = [name for name in parameters if name not in _NO_OPTIONS]
     for name in choice.options:
         if name not in names:
             raise UnknownNameError(f"option of the {choice.engine} engine", name, names)

@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from distrivote.benchmarks import load
 from distrivote.benchmarks.benchmark import Benchmark
 from distrivote.benchmarks.shard import Shard
+from distrivote.defaults import BUDGET
 from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
@@ -29,8 +30,6 @@ from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep
 from distrivote.store.runs.writer import RunWriter
 from distrivote.voting.stopping import StopRule, stop_rule
-
-_BUDGET = 32
 
 
 class RunProgress(NamedTuple):
@@ -89,7 +88,7 @@ def generate_run(
     engine: Engine | EngineChoice,
     benchmark: Benchmark | str,
     path: str | os.PathLike[str],
-    budget: int = _BUDGET,
+    budget: int = BUDGET,
     *,
     params: SamplingParams | None = None,
     steering: Steering = "auto",

@@ -142,10 +142,8 @@ def test_a_cancelled_call_frees_its_slots(engine: LlamaCppEngine) -> None:
     assert texts(sample(engine, 4, SHORT)) == before
 
 
-class InjectOnce:
+class InjectOnce(Controller):
     """A controller that injects a text behind the third token, whatever the confidence."""
-
-    uses_entropy = False
 
     def __init__(self, text: str, take_back: int = 0) -> None:
         self.text, self.take_back = text, take_back
@@ -186,8 +184,8 @@ def test_exactly_the_injected_text_comes_next(
 
 
 def test_the_guard_turns_an_end_without_an_answer_down(engine: LlamaCppEngine, plain: Trajectory) -> None:
-    controller = SelfStepConf(delta=0.0, guard=True, reflection=" wait")
-    found = list(engine.sample(QUESTION, 1, GREEDY, controller, answered=lambda _: False))
+    controller = SelfStepConf(delta=0.0, guard=True, reflection=" wait", has_answer=lambda _: False)
+    found = list(engine.sample(QUESTION, 1, GREEDY, controller))
     assert plain.finish_reason == "stop"
     assert found[0].text.startswith(plain.text + " wait")
 

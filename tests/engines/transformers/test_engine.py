@@ -16,7 +16,7 @@ from distrivote.engines.base import Job, SamplingParams
 from distrivote.engines.transformers.engine import TransformersEngine
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.problem import Message, Problem
-from distrivote.steering import BudgetForcing, ControllerStream, Injection, SelfStepConf
+from distrivote.steering import BudgetForcing, Controller, ControllerStream, Injection, SelfStepConf
 from distrivote.trajectory import Interventions, Trajectory
 from engines.contract import EngineContract
 from engines.tiny_model import tiny_model
@@ -120,10 +120,8 @@ def test_prompts_of_different_lengths_share_a_batch(engine: TransformersEngine) 
     assert [found[number] for number in range(4)] == alone
 
 
-class InjectOnce:
+class InjectOnce(Controller):
     """A controller that injects a text behind the third token, whatever the confidence."""
-
-    uses_entropy = False
 
     def __init__(self, text: str, take_back: int = 0) -> None:
         self.text, self.take_back = text, take_back
