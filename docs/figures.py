@@ -118,13 +118,11 @@ def example(question: str) -> tuple[list[str], list[float]]:
 def rejection_chart() -> Chart:
     answers, confidences = example("handshakes")
     tally = vote(answers, confidences)
-    assert tally.first_split is not None
-    kept = [a for a, c in zip(answers, confidences, strict=True) if c >= tally.first_split.cut]
     rows: list[Row] = []
     for answer in sorted(set(answers), key=lambda answer: -answers.count(answer)):
         label = f"{answer} (rejected)" if answer == tally.rejected else answer
         rows.append({"answer": label, "votes": answers.count(answer), "stage": "all"})
-        rows.append({"answer": label, "votes": kept.count(answer), "stage": "kept"})
+        rows.append({"answer": label, "votes": tally.likely_right_votes[answer], "stage": "kept"})
         rows.append({"answer": label, "votes": tally.kept_votes.get(answer, 0), "stage": "after rejection"})
     return Chart(
         "rejection",

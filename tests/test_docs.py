@@ -125,6 +125,13 @@ def test_the_reference_of_the_command_line_is_what_the_commands_say() -> None:
     assert (ROOT / "docs" / "reference" / "cli.md").read_text() == made, "run docs/reference/make_cli.py"
 
 
+def test_the_reference_of_documents_is_what_their_types_say() -> None:
+    folder = ROOT / "docs" / "reference"
+    made = runpy.run_path(str(folder / "make_documents.py"))
+    for file, text in (("documents.md", made["page"]()), ("documents.schema.json", made["schema"]())):
+        assert (folder / file).read_text() == text, "run docs/reference/make_documents.py"
+
+
 def test_the_reference_of_python_has_every_public_name() -> None:
     page = (ROOT / "docs" / "reference" / "python.md").read_text()
     assert sorted(re.findall(r"^::: distrivote\.(\w+)$", page, re.MULTILINE)) == sorted(distrivote.__all__)

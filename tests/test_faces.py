@@ -19,6 +19,10 @@ FACES = {
     "report": """
         figure report_json report_latex report_markdown report_page tidy_table write_figures write_report
     """,
+    "report.documents": """
+        ask_document json_schema number solution_document split_document stored_trajectory_document
+        summary_document tally_document trajectory_document trajectory_documents
+    """,
     "simulation": """
         Drawn MeasuredRun Preset Simulation VoteBound draw expected_bound measured plan presets
         presets_named simulate tail_ratio tail_ratio_derivative theory typical vote_accuracy with_auroc

@@ -78,14 +78,4 @@ class Solution:
     @property
     def best(self) -> Trajectory | None:
         """The most confident trajectory that gave the answer."""
-        if self.tally.answer is None:
-            return None
-        winner = self.ballot.labels.index(self.tally.answer)
-        mine = [
-            (-confidence if confidence == confidence else 0.0, index)
-            for index, (given, confidence) in enumerate(
-                zip(self.ballot.classes.tolist(), self.ballot.confidences.tolist(), strict=True)
-            )
-            if given == winner
-        ]
-        return self.trajectories[min(mine)[1]]
+        return None if self.tally.best is None else self.trajectories[self.tally.best]

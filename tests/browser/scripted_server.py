@@ -110,11 +110,12 @@ def run_questions() -> list[Json]:
         counted = tally(pool)
         assert counted is not None
         rows.append({
-            "id": f"set/{number}", "question": f"Tom has {number} apples and buys 7 more. How many has he?",
-            "truth": "12", "answer": counted["answer"], "right": counted["answer"] == "12",
+            "question_id": f"set/{number}",
+            "question": f"Tom has {number} apples and buys 7 more. How many has he?",
+            "ground_truth": "12", "answer": counted["answer"], "correct": counted["answer"] == "12",
             "share": counted["share"], "majority": counted["majority"],
-            "majority_right": counted["majority"] == "12", "rejected": counted["rejected"],
-            "n_trajectories": 32, "n_answered": counted["n_answered"], "n_answers": len(counted["answers"]),
+            "majority_correct": counted["majority"] == "12", "rejected": counted["rejected"],
+            "n_trajectories": 32, "n_cast": counted["n_cast"], "n_answers": len(counted["answers"]),
             "n_right": sum(each["answer"] == "12" for each in pool),
             "n_tokens": sum(t["n_tokens"] for t in pool),
         })  # fmt: skip
@@ -131,7 +132,7 @@ def run_json(path: str, method: str) -> Json | None:
             "n_questions": 30, "n_trajectories": 960, "n_tokens": 60123, "notes": [],
         }  # fmt: skip
     if path == "/api/run/questions":
-        right, majority = (sum(bool(row[key]) for row in rows) for key in ("right", "majority_right"))
+        right, majority = (sum(bool(row[key]) for row in rows) for key in ("correct", "majority_correct"))
         return {
             "method": method,
             "n_known": 30,
@@ -141,17 +142,18 @@ def run_json(path: str, method: str) -> Json | None:
         }
     _, _, rest = path.partition("/api/run/questions/")
     id, _, sample = rest.partition("/samples/")
-    row = next((row for row in rows if row["id"] == unquote(id)), None)
+    row = next((row for row in rows if row["question_id"] == unquote(id)), None)
     if row is None:
         return None
-    pool = [each | {"right": each["answer"] == "12"} for each in run_pool(rows.index(row))]
+    pool = [each | {"correct": each["answer"] == "12"} for each in run_pool(rows.index(row))]
     if sample:
         return pool[int(sample)]
     bare = [each | {"text": None, "step_text_ends": []} for each in pool]
-    keys = ("id", "question", "truth", "right", "majority_right")
-    return {key: row[key] for key in keys} | {
-        "method": method, "best": 4, "ssc": {"alpha": 0.8, "delta": 0.8}, "tally": tally(pool),
-        "trajectories": bare,
+    keys = ("question_id", "question", "ground_truth", "correct", "majority_correct")
+    counted = tally(pool)
+    assert counted is not None
+    return counted | {key: row[key] for key in keys} | {
+        "method": method, "best": 4, "ssc": {"alpha": 0.8, "delta": 0.8}, "trajectories": bare,
     }  # fmt: skip
 
 

@@ -5,12 +5,12 @@ The votes are real ones, by `distrivote.vote`, so that what the page shows fits 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from distrivote.voting.ballot import Split, Tally
+from distrivote.report.documents import tally_document
+from distrivote.voting.ballot import Ballot
 from distrivote.voting.vote import vote
 
 Json = dict[str, Any]
@@ -70,7 +70,7 @@ def made(index: int, answer: str | None, confidence: float, steps: list[float], 
             tau = tau if dropped(steps, number, thresholds) else 0.8 * tau + 0.2 * step
         thresholds.append(0.8 * tau)
     return {
-        "index": index, "answer": answer, "confidence": confidence, "n_tokens": n_tokens,
+        "index": index, "answer": answer, "confidence": confidence, "correct": None, "n_tokens": n_tokens,
         "finish_reason": "stop", "server": None, "step_ends": token_ends, "step_confidences": steps,
         "step_text_ends": ends, "thresholds": thresholds[: len(steps)], "reflections": reflections,
         "text": text,
@@ -84,59 +84,11 @@ def dropped(steps: list[float], number: int, thresholds: list[float | None]) -> 
 
 def tally(pool: list[Json], method: str = "dis-gmm") -> Json | None:
     """Return the event `tally` of a pool, None if nothing has answered."""
-    answers = [each["answer"] for each in pool]
-    confidences = [each["confidence"] for each in pool]
-    counted = vote(answers, confidences, method)
+    ballot = Ballot.of([each["answer"] for each in pool], [each["confidence"] for each in pool])
+    counted = vote(ballot, method=method)
     if counted.answer is None:
         return None
-    first, last = counted.first_split, counted.split
-    above = [first is None or math.isnan(first.cut) or c > first.cut for c in confidences]
-    final = [
-        answer != counted.rejected and (last is None or math.isnan(last.cut) or c > last.cut)
-        for answer, c in zip(answers, confidences, strict=True)
-    ]
-    kept = {a: sum(up and each == a for up, each in zip(above, answers, strict=True)) for a in counted.votes}
-    total = sum(counted.scores.values())
-    return {
-        "method": method, "answer": counted.answer, "share": counted.share, "majority": counted.majority,
-        "rejected": counted.rejected, "negative_answer": counted.negative_answer,
-        "n_trajectories": len(pool), "n_answered": counted.n_cast, "n_unanswered": counted.n_unanswered,
-        "n_kept": counted.n_kept, "answers": _answers(counted, kept, total),
-        "confidences": [
-            {"index": each["index"], "answer": each["answer"], "confidence": each["confidence"],
-             "likely_right": None if first is None else up, "kept": has_say}
-            for each, up, has_say in zip(pool, above, final, strict=True) if each["answer"] is not None
-        ],
-        "first_split": _split(first), "split": _split(last), "intervals_won": counted.intervals_won,
-        "notes": list(counted.notes), "explanation": counted.explain().splitlines(),
-    }  # fmt: skip
-
-
-def _answers(counted: Tally, kept: dict[Any, int], total: float) -> list[Json]:
-    ranked = sorted(counted.votes, key=lambda a: (a != counted.answer, -counted.scores[a], -counted.votes[a]))
-    return [
-        {
-            "answer": a, "all": counted.votes[a], "kept": kept[a], "after_reject": counted.kept_votes[a],
-            "score": counted.scores[a], "share": counted.scores[a] / total, "rejected": a == counted.rejected,
-        }
-        for a in ranked
-    ]  # fmt: skip
-
-
-def _split(split: Split | None) -> Json | None:
-    if split is None:
-        return None
-    gaussians: list[Json] = []
-    if split.weights is not None and split.means is not None and split.sds is not None:
-        sides = ("likely wrong", "likely right")
-        gaussians = [
-            {"side": side, "weight": weight, "mean": mean, "sd": sd}
-            for side, weight, mean, sd in zip(sides, split.weights, split.means, split.sds, strict=True)
-        ]
-    cut = None if math.isnan(split.cut) else split.cut
-    return {
-        "cut": cut, "n_positive": split.n_positive, "n_negative": split.n_negative, "gaussians": gaussians,
-    }  # fmt: skip
+    return dict(tally_document(counted, ballot, [each["index"] for each in pool]))
 
 
 def final(pool: list[Json], budget: int, stopped: str | None = None) -> Json:
@@ -144,10 +96,8 @@ def final(pool: list[Json], budget: int, stopped: str | None = None) -> Json:
     counted = tally(pool)
     assert counted is not None
     best = max((each for each in pool if each["answer"] == counted["answer"]), key=lambda t: t["confidence"])
-    return {
-        "answer": counted["answer"], "share": counted["share"], "majority": counted["majority"],
-        "best": best["index"], "tally": counted, "n_trajectories": len(pool), "budget": budget,
-        "n_tokens": sum(each["n_tokens"] for each in pool), "n_tokens_saved": 0,
-        "n_reflections": sum(len(each["reflections"]) for each in pool), "seconds": 4.82, "stopped": stopped,
-        "notes": [],
+    return counted | {
+        "best": best["index"], "budget": budget, "n_tokens": sum(each["n_tokens"] for each in pool),
+        "n_tokens_saved": 0, "n_reflections": sum(len(each["reflections"]) for each in pool),
+        "seconds": 4.82, "stopped": stopped, "trajectories": None,
     }  # fmt: skip

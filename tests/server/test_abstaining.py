@@ -44,7 +44,9 @@ def test_an_improbable_answer_is_withheld_with_the_reason(url: str) -> None:
     vote = reply["distrivote"]
     assert (vote["answer"], vote["abstained"]) == (None, True)
     assert vote["withheld"] in vote["votes"]
-    assert reply["choices"][0]["message"]["content"].startswith("Withheld: the probability that ")
+    assert reply["choices"][0]["message"]["content"] == vote["withheld_reason"]
+    assert vote["withheld_reason"].startswith("Withheld: the probability that the answer is right ")
+    assert vote["explanation"].endswith(vote["withheld_reason"])
 
 
 def test_a_stream_says_it_too(url: str) -> None:
@@ -54,13 +56,15 @@ def test_a_stream_says_it_too(url: str) -> None:
     assert any("Withheld" in (c["choices"][0]["delta"].get("content") or "") for c in chunks if c["choices"])
 
 
-def test_the_page_hears_it_as_a_note() -> None:
+def test_the_page_hears_the_reason() -> None:
     with serving(ReplayEngine(POOL, "replay"), Settings(budget=20, min_probability=1.0)) as url:
         text = httpx.post(f"{url}/api/ask", json={"question": "How many?"}).text
         assert httpx.get(f"{url}/api/settings").json()["defaults"]["min_probability"] == 1.0
     final = json.loads(text.split("event: final\ndata: ")[1].splitlines()[0])
     assert (final["answer"], final["abstained"]) == (None, True)
-    assert final["notes"][-1].startswith("Withheld: ")
+    assert final["withheld"] in final["votes"]
+    assert final["withheld_reason"].startswith("Withheld: ")
+    assert final["withheld"] not in final["withheld_reason"].split()
 
 
 def test_what_is_no_probability_is_refused(url: str) -> None:

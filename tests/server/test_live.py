@@ -48,18 +48,21 @@ def test_events_begin_with_the_settings_and_end_with_the_vote(url: str) -> None:
 
 
 def test_the_vote_counts_every_stage(url: str) -> None:
-    tally = events_of(url, {"question": "How many?"})[-1][1]["tally"]
-    assert [answer["answer"] for answer in tally["answers"]] == ["12", "35"]
-    assert [(a["all"], a["kept"], a["after_reject"]) for a in tally["answers"]] == [(8, 8, 4), (10, 0, 0)]
-    assert [answer["rejected"] for answer in tally["answers"]] == [False, True]
-    assert [gaussian["side"] for gaussian in tally["first_split"]["gaussians"]] == [
-        "likely wrong",
-        "likely right",
-    ]
-    assert len(tally["confidences"]) == 18
-    assert sum(vote["likely_right"] for vote in tally["confidences"]) == tally["first_split"]["n_positive"]
-    assert sum(vote["kept"] for vote in tally["confidences"]) == tally["n_kept"]
-    assert tally["explanation"][0].startswith("12 wins with 100% of the score")
+    tally = events_of(url, {"question": "How many?"})[-1][1]
+    assert (tally["answers"], tally["rejected"]) == (["12", "35"], "35")
+    assert tally["votes"] == {"12": 8, "35": 10}
+    assert tally["likely_right_votes"] == {"12": 8, "35": 0}
+    assert tally["kept_votes"] == {"12": 4, "35": 0}
+    low, high = tally["first_split"]["means"]
+    assert low < tally["first_split"]["cut"] < high
+    ballot = tally["ballot"]
+    assert [entry["index"] for entry in ballot] == list(range(20))
+    assert sum(entry["confidence"] is not None for entry in ballot) == 18
+    assert sum(entry["likely_right"] is True for entry in ballot) == tally["first_split"]["n_positive"]
+    assert sum(entry["likely_right"] is False for entry in ballot) == tally["first_split"]["n_negative"]
+    assert sum(entry["rejected"] for entry in ballot) == 10
+    assert sum(entry["kept"] for entry in ballot) == tally["n_kept"]
+    assert tally["explanation"].startswith("12 wins with 100% of the score")
 
 
 def test_ssc_can_be_switched_off_or_set(url: str) -> None:
@@ -152,8 +155,8 @@ def test_deepconf_takes_the_place_of_selfstepconf() -> None:
     assert events[0][1]["ssc"] is None
     shown = [data for name, data in events if name == "trajectory"]
     assert sum(each["answer"] is None for each in shown) == 8  # as in the vote at the end
-    tally = events[-1][1]["tally"]
-    assert (tally["n_trajectories"], tally["n_answered"]) == (24, 16)
+    tally = events[-1][1]
+    assert (tally["n_trajectories"], tally["n_cast"]) == (24, 16)
     assert any("8 of 24 trajectories were ended for low confidence" in note for note in tally["notes"])
     assert both.status_code == unknown.status_code == 400
     assert "leave out ssc or deepconf" in both.json()["error"]["message"]

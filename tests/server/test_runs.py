@@ -46,23 +46,24 @@ def test_questions_show_the_vote_beside_the_majority(url: str) -> None:
     assert (listed["method"], listed["n_known"], listed["n_right"]) == ("dis-gmm", 1, 1)
     assert listed["n_majority_right"] == 0
     first, second = listed["questions"]
-    assert (first["id"], first["question"], first["truth"]) == ("a/1", "How many?", "12")
-    assert (first["answer"], first["right"], first["majority"]) == ("12", True, "35")
-    assert (first["majority_right"], first["rejected"], first["n_right"]) == (False, "35", 8)
-    assert (first["n_trajectories"], first["n_answered"], first["n_answers"]) == (20, 18, 2)
-    assert (second["right"], second["truth"], second["n_right"]) == (None, None, None)
+    assert (first["question_id"], first["question"], first["ground_truth"]) == ("a/1", "How many?", "12")
+    assert (first["answer"], first["correct"], first["majority"]) == ("12", True, "35")
+    assert (first["majority_correct"], first["rejected"], first["n_right"]) == (False, "35", 8)
+    assert (first["n_trajectories"], first["n_cast"], first["n_answers"]) == (20, 18, 2)
+    assert (second["correct"], second["ground_truth"], second["n_right"]) == (None, None, None)
     plain = httpx.get(f"{url}/api/run/questions", params={"method": "sc"}).json()
-    assert plain["questions"][0]["right"] is False
+    assert plain["questions"][0]["correct"] is False
 
 
 @pytest.mark.parametrize("name", ["a%2F1", "a/1"])
 def test_a_question_shows_its_trajectories_without_their_texts(url: str, name: str) -> None:
     question = httpx.get(f"{url}/api/run/questions/{name}").json()
-    assert (question["id"], question["right"], question["majority_right"]) == ("a/1", True, False)
-    assert (question["best"], question["tally"]["answer"]) == (7, "12")
+    assert question["question_id"] == "a/1"
+    assert (question["correct"], question["majority_correct"]) == (True, False)
+    assert (question["best"], question["answer"]) == (7, "12")
     assert question["ssc"] == {"alpha": 0.8, "delta": 0.8}
     first = question["trajectories"][0]
-    assert (first["index"], first["answer"], first["right"], first["text"]) == (0, "12", True, None)
+    assert (first["index"], first["answer"], first["correct"], first["text"]) == (0, "12", True, None)
     assert first["step_confidences"] == [5.0, 9.0]
     assert first["thresholds"] == [None, 4.0]
 
@@ -71,7 +72,7 @@ def test_a_sample_has_its_text_and_where_its_steps_end(url: str) -> None:
     sample = httpx.get(f"{url}/api/run/questions/a%2F1/samples/3").json()
     assert sample["text"] == "Let me see.\n\nIt is \\boxed{12}."
     assert sample["step_text_ends"] == [13, 30]
-    assert (sample["index"], sample["right"]) == (3, True)
+    assert (sample["index"], sample["correct"]) == (3, True)
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +95,9 @@ def test_answers_without_a_confidence_count_in_the_majority_only(flawed: str) ->
     assert (listed["questions"][0]["answer"], listed["questions"][0]["majority"]) == ("12", "35")
     assert listed["notes"] == [note]
     question = httpx.get(f"{flawed}/api/run/questions/a").json()
-    tally = question["tally"]
-    assert (tally["answer"], tally["majority"], tally["n_answered"]) == ("12", "35", 18)
-    assert (tally["n_unmeasured"], tally["fallback"]) == (2, False)
-    assert f"{note}." in tally["notes"]
+    assert (question["answer"], question["majority"], question["n_cast"]) == ("12", "35", 18)
+    assert (question["n_unmeasured"], question["fallback"]) == (2, False)
+    assert f"{note}." in question["notes"]
     assert question["trajectories"][0]["answer"] == "12"
 
 
@@ -105,7 +105,7 @@ def test_they_do_where_the_method_needs_none(flawed: str) -> None:
     listed = httpx.get(f"{flawed}/api/run/questions?method=sc").json()
     assert (listed["questions"][0]["answer"], listed["notes"]) == ("35", [])
     question = httpx.get(f"{flawed}/api/run/questions/a?method=sc").json()
-    assert (question["tally"]["answer"], question["tally"]["n_answered"]) == ("35", 18)
+    assert (question["answer"], question["n_cast"]) == ("35", 18)
 
 
 def test_lengths_that_are_not_known_are_null(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_first_split_is_of_all_and_the_second_of_those_who_are_left():
 
 def test_the_confidences_are_those_of_the_answers():
     tally = distrivote.vote(["a", None, "b"], [3.0, 9.0, 2.0], method="wsc")
-    assert tally.confidences.tolist() == [3.0, 2.0]
+    np.testing.assert_array_equal(tally.confidences, [3.0, np.nan, 2.0])
     assert tally.n_unanswered == 1
 
 

@@ -212,7 +212,7 @@ def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
     title = "" if sys.stderr.isatty() else asked.headline
     if title:
         console.print()
-    console.print(explanation(title, solution.ballot, solution.tally, console.width))
+    console.print(explanation(title, solution.tally, console.width))
     rate = solution.n_tokens / seconds if seconds > 0 else 0.0
     facts = (
         f"{'SelfStepConf' if steering is None else steering.name}: {_did(steering, solution)}",
@@ -240,37 +240,17 @@ def _why_none(solution: Solution) -> str:
 def _print_json(asked: _Asked, steering: Controller | None) -> None:
     import json
 
-    from distrivote.report.printouts import tally_json
-    from distrivote.report.terminal.explanation import told
+    from distrivote.nouns import count
+    from distrivote.report.documents import ask_document, solution_document, trajectory_documents
 
-    solution, ballot = asked.solution, asked.solution.ballot
-    tally = tally_json(solution.tally, told(solution.tally), solution.min_probability)
-    document = {
-        "question": solution.problem.question,
-        "model": asked.model,
-        "answer": tally["answer"],
-        "probability": tally["probability"],
-        "abstained": tally["abstained"],
-        "stopped": asked.stopped,
-        "tally": tally,
-        "n_tokens": solution.n_tokens,
-        "n_tokens_saved": solution.n_tokens_saved,
-        "seconds": round(asked.seconds, 3),
-        "ssc": _did(steering, solution),
-        "trajectories": [
-            {
-                "index": trajectory.index,
-                "answer": ballot.labels[given] if given >= 0 else None,
-                "confidence": confidence if confidence == confidence else None,
-                "n_tokens": trajectory.n_tokens,
-                "finish_reason": trajectory.finish_reason,
-                "server": trajectory.server,
-                "n_reflections": trajectory.interventions.n_reflections if trajectory.interventions else 0,
-                "text": trajectory.text,
-            }
-            for trajectory, given, confidence in zip(
-                solution.trajectories, ballot.classes.tolist(), ballot.confidences.tolist(), strict=True
-            )
-        ],
-    }
-    print(json.dumps(document, ensure_ascii=False, indent=2))
+    solution = asked.solution
+    n, budget = len(solution.trajectories), solution.n_asked
+    interrupted = f"the sampling was interrupted after {n} of {count(budget, 'trajectory')}"
+    document = solution_document(
+        solution,
+        asked.seconds,
+        stopped=interrupted if asked.stopped else None,
+        trajectories=trajectory_documents(solution, steering),
+    )
+    whole = ask_document(document, solution.problem.question, asked.model, _did(steering, solution))
+    print(json.dumps(whole, ensure_ascii=False, indent=2))

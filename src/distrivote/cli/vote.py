@@ -223,14 +223,15 @@ def explain_question(
     from rich.text import Text
 
     from distrivote.nouns import count
-    from distrivote.report.printouts import JsonPrintout, tally_json
-    from distrivote.report.terminal.explanation import explanation, told
+    from distrivote.report.documents import tally_document
+    from distrivote.report.printouts import JsonPrintout
+    from distrivote.report.terminal.explanation import explanation
     from distrivote.report.text import shortened
     from distrivote.store.beliefs import learned_first, models_of
-    from distrivote.store.results.votes import Bar, Totals, hold_elections
+    from distrivote.store.results.votes import MAJORITY, Bar, Totals, results_of
     from distrivote.store.tables.lookup import ballot_of, find_question
     from distrivote.store.tables.questions import QuestionCameBack, hold_questions, stream_questions
-    from distrivote.voting.abstaining import withheld
+    from distrivote.voting.abstaining import withheld_sentence
     from distrivote.voting.methods import parse_method
     from distrivote.voting.scales import Seen
     from distrivote.voting.vote import tally_on
@@ -253,17 +254,19 @@ def explain_question(
     (model,) = models_of(one)
     lacking = () if table.lacks is None else (f"{table.name} has no column {table.lacks!r}",)
     ballot, scale = ballot_of(one, lacking), seen.scale
-    pipelines = [parse_method(name).believing(beliefs.get(model)) for name in methods]
-    tallies = [tally_on(ballot, pipeline, bar.calibration, scale) for pipeline in pipelines]
-    reasons = [withheld(tally, bar.min_probability) for tally in tallies]
+    pipelines = [parse_method(name).believing(beliefs.get(model)) for name in (*methods, MAJORITY)]
+    *tallies, majority = (tally_on(ballot, pipeline, bar.calibration, scale) for pipeline in pipelines)
+    reasons = [withheld_sentence(tally, bar.min_probability) for tally in tallies]
     n_withheld = sum(reason is not None for reason in reasons)
-    (results,) = hold_elections([one], methods, bar, table.same, scale, beliefs)
+    results = results_of(one, tallies, majority, bar, table.same)
     if as_json:
         totals = Totals(methods, bar)
         totals.add(results)
         with closing(JsonPrintout(sys.stdout.buffer, table.columns.by)) as document:
             document.add(results)
-            document.explanations = [tally_json(tally, told(tally), bar.min_probability) for tally in tallies]
+            document.explanations = [
+                tally_document(tally, ballot, min_probability=bar.min_probability) for tally in tallies
+            ]
             document.finish(totals)
         return n_withheld
     console = open_console(sys.stdout)
@@ -276,9 +279,9 @@ def explain_question(
         title = (
             f"question {shortened(name, 40)} · {tally.method} · {count(len(ballot.classes), 'trajectory')}"
         )
-        console.print(explanation(title, ballot, tally, console.width, right, truth))
+        console.print(explanation(title, tally, console.width, right, truth))
         if reason is not None:
-            console.print(Text(f"\n  Withheld: {reason}.", style="bold"))
+            console.print(Text(f"\n  {reason}", style="bold"))
     console.print()
     return n_withheld
 

@@ -7,20 +7,18 @@ the end it prints them all, so that nothing half-done is ever printed.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import tempfile
-from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
 from rich.console import Console
 
 from distrivote.nouns import count, verb
+from distrivote.report.documents import summary_document
+from distrivote.report.documents.fields import TallyDocument
 from distrivote.report.terminal.votes import Choice, Score, VoteRow, summary, vote_table
 from distrivote.store.results.tables import json_lines, long_table, tab_header, tab_lines, wide_table
 from distrivote.store.results.votes import MAJORITY, Results, Totals, Verdict
-from distrivote.voting.abstaining import withheld
-from distrivote.voting.ballot import Split, Tally, Weighing
 from distrivote.voting.tallies import MIN_POOL, in_majority_only
 
 MOST_ROWS = 40
@@ -85,7 +83,7 @@ class JsonPrintout:
         self.stdout, self.by = stdout, by
         self.spool = tempfile.TemporaryFile(prefix="distrivote-")  # noqa: SIM115
         self.started = False
-        self.explanations: list[dict[str, Any]] = []
+        self.explanations: list[TallyDocument] = []
 
     def add(self, results: Results) -> None:
         rows = json_lines(long_table(results, self.by), before=",\n    ", after="")
@@ -100,7 +98,7 @@ class JsonPrintout:
         self.spool.write(b"\n  ],\n")
         if self.explanations:
             self.spool.write(f'  "explanations": {_json(self.explanations)},\n'.encode())
-        self.spool.write(f'  "summary": {_json(totals_json(totals))}\n}}\n'.encode())
+        self.spool.write(f'  "summary": {_json(summary_document(totals))}\n}}\n'.encode())
         _copy(self.spool, self.stdout)
 
     def close(self) -> None:
@@ -229,80 +227,3 @@ def unmeasured_notes(totals: Totals, lacks: str | None = None) -> list[str]:
             " majority voting decides there"
         )
     return notes
-
-
-def totals_json(totals: Totals) -> dict[str, Any]:
-    """Return the summary as JSON has it."""
-    accuracy = {
-        name: {
-            "accuracy": a.value,
-            "interval": list(a.interval),
-            "n_right": a.n_right,
-            "n_known": a.n_known,
-        }
-        for name, a in totals.accuracy.items()
-        if a.n_known
-    }
-    return {
-        "n_questions": totals.n_questions,
-        "n_trajectories": totals.n_trajectories,
-        "n_unanswered": totals.n_unanswered,
-        "n_unmeasured": totals.n_unmeasured,
-        "n_fallbacks": totals.n_fallbacks,
-        "n_small_pools": totals.n_small,
-        "n_one_hump": totals.n_one_hump,
-        "n_uncalibrated": totals.n_uncalibrated,
-        "n_withheld": {name: totals.n_withheld.get(name, 0) for name in totals.methods},
-        "accuracy": accuracy,
-    }
-
-
-def tally_json(tally: Tally, words: str, min_probability: float = 0.0) -> dict[str, Any]:
-    """Return the explanation of one vote as JSON has it; what is below `min_probability` is withheld."""
-    reason = withheld(tally, min_probability)
-    return {
-        "method": tally.method,
-        "answer": tally.answer if reason is None else None,
-        "share": tally.share,
-        "probability": tally.probability,
-        "probabilities": {str(answer): p for answer, p in tally.probabilities.items()},
-        "calibrated": tally.calibrated,
-        "abstained": reason is not None,
-        "withheld": None if reason is None else tally.answer,
-        "weighing": _weighing_json(tally.weighing),
-        "majority": tally.majority,
-        "scores": {str(answer): score for answer, score in tally.scores.items()},
-        "votes": {str(answer): n for answer, n in tally.votes.items()},
-        "kept_votes": {str(answer): n for answer, n in tally.kept_votes.items()},
-        "n_unanswered": tally.n_unanswered,
-        "n_unmeasured": tally.n_unmeasured,
-        "fallback": tally.fallback,
-        "rejected": tally.rejected,
-        "first_split": _split_json(tally.first_split),
-        "split": _split_json(tally.split),
-        "notes": list(tally.notes),
-        "explanation": words if reason is None else f"{words}\nWithheld: {reason}.",
-    }
-
-
-def _weighing_json(weighing: Weighing | None) -> dict[str, Any] | None:
-    """Return how far confidence was trusted; the odds are null where votes and confidence agree."""
-    if weighing is None:
-        return None
-    agree = math.isnan(weighing.odds)
-    return {
-        "answer": weighing.answer,
-        "odds": None if agree else weighing.odds,
-        "gap": weighing.gap,
-        "voted": weighing.voted,
-        "trusted": True if agree else weighing.odds > 1,
-    }
-
-
-def _split_json(split: Split | None) -> dict[str, Any] | None:
-    if split is None:
-        return None
-    values: dict[str, Any] = {
-        k: list(v) if isinstance(v, Sequence) else v for k, v in split._asdict().items()
-    }
-    return values | {"cut": None if math.isnan(split.cut) else split.cut}

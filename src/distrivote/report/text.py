@@ -6,6 +6,8 @@ around, so they are shown as signs. Formulas and other scripts stay as they are.
 
 from __future__ import annotations
 
+from distrivote.voting.ballot import Tally
+
 
 def visible(text: str) -> str:
     """Return the text with every character that does not print replaced by a sign for it.
@@ -36,3 +38,11 @@ def shortened(text: str, longest: int = 80) -> str:
     """Return at most `longest` visible characters, the last one an ellipsis if some are missing."""
     text = visible(text[: longest + 1])
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def told(tally: Tally) -> str:
+    """Return a tally's own words, with answers shortened and made safe to show."""
+    text = tally.explain()
+    for answer in sorted((a for a in tally.votes if isinstance(a, str)), key=len, reverse=True):
+        text = text.replace(answer, shortened(answer, 40)) if shortened(answer, 40) != answer else text
+    return text

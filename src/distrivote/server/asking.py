@@ -59,12 +59,6 @@ class Answered(NamedTuple):
 
     seconds: float
 
-    @property
-    def withheld(self) -> str | None:
-        """Why the answer is not given, in a sentence."""
-        reason = self.solution.withheld
-        return None if reason is None else f"Withheld: {reason}."
-
 
 Happening: TypeAlias = Queued | Begun | Moved | Trajectory | Answered
 

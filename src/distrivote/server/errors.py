@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -136,11 +135,6 @@ def to_json(value: object) -> bytes:
     """Return compact JSON; half a surrogate pair, which has no UTF-8, becomes a question mark."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
-
-
-def number(value: float) -> float | None:
-    """Return a number that JSON has, None for those that it has not."""
-    return value if math.isfinite(value) else None
 
 
 def json_reply(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

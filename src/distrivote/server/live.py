@@ -8,21 +8,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from distrivote.errors import DistrivoteError
 from distrivote.poll import Poll
-from distrivote.server.asking import Answered, Begun, Moved, Queued, ask
+from distrivote.report.documents import tally_document, trajectory_document
+from distrivote.report.documents.fields import TallyDocument, TrajectoryDocument
+from distrivote.server.asking import Begun, Moved, Queued, ask
 from distrivote.server.errors import failure_of
 from distrivote.server.questions import Question, question_of_page
-from distrivote.server.replies import GONE, Service, held_gate
+from distrivote.server.replies import GONE, Service, answered_document, held_gate
 from distrivote.server.schemas import AskRequest
-from distrivote.server.shapes import trajectory_json, vote_json
 from distrivote.server.streaming import EventStream, event
 from distrivote.server.words import PAGE
-from distrivote.solution import Solution
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
@@ -56,7 +56,7 @@ async def _events(service: Service, question: Question) -> AsyncGenerator[bytes]
         service.metrics.answered("ask", status)
 
 
-async def _happenings(service: Service, question: Question) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+async def _happenings(service: Service, question: Question) -> AsyncGenerator[tuple[str, Mapping[str, Any]]]:
     poll = question.poll(eager=True)
     n_told, has_answer, tallied = 0, False, 0.0
     async with aclosing(ask(service.house.engine, service.lane, question, poll)) as happenings:
@@ -76,23 +76,19 @@ async def _happenings(service: Service, question: Question) -> AsyncGenerator[tu
                     tallied = time.monotonic()
             else:
                 service.metrics.voted(happening)
-                yield "final", _final(happening, question)
+                yield "final", answered_document(happening)
 
 
-def _trajectory(trajectory: Trajectory, poll: Poll) -> dict[str, Any]:
+def _trajectory(trajectory: Trajectory, poll: Poll) -> TrajectoryDocument:
     """Return a trajectory as the page shows it."""
     reading = poll.reading(trajectory.index)
-    return trajectory_json(trajectory, reading.vote, reading.confidence, poll.steering)
+    return trajectory_document(trajectory, reading.vote, reading.confidence, poll.steering)
 
 
-def _tally(poll: Poll, n: int) -> dict[str, Any]:
-    """Return the vote on the trajectories that the page has."""
-    return _vote(poll.so_far(n))
-
-
-def _vote(solution: Solution) -> dict[str, Any]:
-    indices = [trajectory.index for trajectory in solution.trajectories]
-    return vote_json(solution.tally, solution.ballot, indices)
+def _tally(poll: Poll, n: int) -> TallyDocument:
+    """Return the vote on the trajectories that the page has; nothing is withheld yet."""
+    solution = poll.so_far(n)
+    return tally_document(solution.tally, solution.ballot, [each.index for each in solution.trajectories])
 
 
 def _started(service: Service, question: Question) -> dict[str, Any]:
@@ -126,26 +122,4 @@ def _progress(moved: Moved, question: Question) -> dict[str, Any]:
         "budget": question.budget,
         **moved.progress._asdict(),
         "seconds": round(moved.seconds, 3),
-    }
-
-
-def _final(answered: Answered, question: Question) -> dict[str, Any]:
-    solution = answered.solution
-    tally = _vote(solution)
-    return {
-        "answer": tally["answer"] if solution.withheld is None else None,
-        "share": tally["share"],
-        "probability": tally["probability"],
-        "abstained": solution.withheld is not None,
-        "majority": tally["majority"],
-        "best": None if solution.best is None else solution.best.index,
-        "tally": tally,
-        "n_trajectories": len(solution.trajectories),
-        "budget": question.budget,
-        "n_tokens": answered.n_tokens,
-        "n_tokens_saved": solution.n_tokens_saved,
-        "n_reflections": solution.n_reflections,
-        "seconds": round(answered.seconds, 3),
-        "stopped": solution.stopped,
-        "notes": [] if answered.withheld is None else [answered.withheld],
     }

@@ -17,13 +17,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from distrivote.errors import DistrivoteError
+from distrivote.report.documents import solution_document, trajectory_documents
+from distrivote.report.documents.fields import SolutionDocument, TrajectoryDocument
 from distrivote.server.asking import TICK, Answered, Begun, Moved, Queued, ask
 from distrivote.server.errors import failure_of, json_reply
 from distrivote.server.gate import Gate, Lane
 from distrivote.server.metrics import Metrics
 from distrivote.server.questions import House, Question
-from distrivote.server.shapes import outcome_json
 from distrivote.server.streaming import ClientGone, EventStream, event, unless_gone
+from distrivote.voting.abstaining import withheld_sentence
 
 _PIECE = 256
 """Characters of a streamed piece of text."""
@@ -81,7 +83,7 @@ async def reply(service: Service, request: Request, question: Question, shape: S
     document = _head(question, shape, shape.whole) | {
         "choices": [shape.choice(best.text, best.finish_reason)],
         "usage": _usage(answered),
-        "distrivote": outcome_json(answered, question.steering, question.return_trajectories),
+        "distrivote": answered_document(answered, _trajectories(answered, question)),
     }
     return json_reply(document)
 
@@ -176,9 +178,24 @@ def _pieces(
     pieces: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (shape.piece(best.text[at : at + _PIECE], None, first=False), {}) for at in cuts
     ]
-    vote = outcome_json(answered, question.steering, question.return_trajectories)
+    vote = answered_document(answered, _trajectories(answered, question))
     last = shape.piece(None, best.finish_reason, first=False)
-    return [*pieces, (last, {"distrivote": {"event": "vote"} | vote})]
+    return [*pieces, (last, {"distrivote": {"event": "vote", **vote}})]
+
+
+def answered_document(
+    answered: Answered, trajectories: list[TrajectoryDocument] | None = None
+) -> SolutionDocument:
+    """Return the `distrivote` object of a reply, which is also the last event of the page."""
+    return solution_document(
+        answered.solution, answered.seconds, n_tokens=answered.n_tokens, trajectories=trajectories
+    )
+
+
+def _trajectories(answered: Answered, question: Question) -> list[TrajectoryDocument] | None:
+    if not question.return_trajectories:
+        return None
+    return trajectory_documents(answered.solution, question.steering)
 
 
 class _Best(NamedTuple):
@@ -187,9 +204,11 @@ class _Best(NamedTuple):
 
 
 def _best(answered: Answered) -> _Best:
-    if answered.withheld is not None:
-        return _Best(answered.withheld, "stop")
-    best = answered.solution.best
+    solution = answered.solution
+    reason = withheld_sentence(solution.tally, solution.min_probability)
+    if reason is not None:
+        return _Best(reason, "stop")
+    best = solution.best
     assert best is not None  # there is an answer
     return _Best(best.text, "length" if best.finish_reason == "length" else "stop")
 

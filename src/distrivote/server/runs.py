@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +15,19 @@ import pyarrow.compute as pc
 from starlette.exceptions import HTTPException
 
 from distrivote.errors import InputError
+from distrivote.report.documents import stored_trajectory_document, tally_document
+from distrivote.report.documents.fields import RunQuestion, RunRow, TrajectoryDocument
 from distrivote.report.printouts import unmeasured_notes
-from distrivote.server.errors import number
-from distrivote.server.shapes import steps_json, vote_json
 from distrivote.steering import Controller
 from distrivote.steering.choice import stored_controller
 from distrivote.store.beliefs import learned_first
+from distrivote.store.results.tables import long_table
 from distrivote.store.results.votes import Results, Totals, hold_elections, scale_of_rows
 from distrivote.store.runs.rows import Row, trajectory_of
 from distrivote.store.runs.run import Run, known_tokens
 from distrivote.store.runs.sources import check_ks
 from distrivote.store.tables.questions import stream_questions
 from distrivote.store.tables.source import Columns, open_table
-from distrivote.trajectory import Insertion, Interventions
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
@@ -80,7 +80,7 @@ def questions_json(path: Path, method: str) -> dict[str, Any]:
     """Return every question with what the method and the majority say of it."""
     pipeline = parse_method(method)
     method, facts = pipeline.name, _facts(Run.open(path))
-    rows: list[dict[str, Any]] = []
+    rows: list[RunRow] = []
     notes: list[str] = []
     if facts:
         columns = Columns() if pipeline.reads_confidence else Columns(confidence=None)
@@ -90,14 +90,14 @@ def questions_json(path: Path, method: str) -> dict[str, Any]:
             scale = Scale.POSITIVE if pipeline.needs_positive else scale_of_rows(table.batches())
             for results in hold_elections(stream_questions(table.batches()), (method,), scale=scale):
                 totals.add(results)
-                rows += _rows(results, method, facts)
+                rows += _rows(results, facts)
             notes = [*table.notes, *unmeasured_notes(totals)]
-    known = [row for row in rows if row["right"] is not None]
+    known = [row for row in rows if row["correct"] is not None]
     return {
         "method": method,
         "n_known": len(known),
-        "n_right": sum(row["right"] for row in known),
-        "n_majority_right": sum(bool(row["majority_right"]) for row in known),
+        "n_right": sum(bool(row["correct"]) for row in known),
+        "n_majority_right": sum(bool(row["majority_correct"]) for row in known),
         "questions": rows,
         "notes": notes,
     }
@@ -108,48 +108,38 @@ def _facts(run: Run) -> dict[str, dict[str, Any]]:
     table = run.table(("question_id", "answer_class", "correct", "n_tokens", "ground_truth", "question"))
     classes = table["answer_class"]
     answered = pc.greater_equal(classes, 0)
-    table = table.append_column("answered", answered)
     table = table.append_column("class", pc.if_else(answered, classes, pa.scalar(None, pa.int32())))
     groups = table.group_by("question_id", use_threads=False).aggregate(
         [
-            *(("answered", "sum"), ("class", "count_distinct"), ("correct", "sum")),
+            *(("class", "count_distinct"), ("correct", "sum")),
             *(("n_tokens", "sum"), ("ground_truth", "max"), ("question", "max")),
         ]
     )
     return {row["question_id"]: row for row in groups.to_pylist()}
 
 
-def _rows(results: Results, method: str, facts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    verdict, majority = results.verdicts[method], results.majority
-    said = {1: True, 0: False, -1: None}
-    rows = []
-    for at, question_id in enumerate(results.ids.to_pylist()):
-        fact = facts.get(str(question_id), {})
+def _rows(results: Results, facts: dict[str, dict[str, Any]]) -> list[RunRow]:
+    rows: list[RunRow] = []
+    for row, n_trajectories in zip(
+        long_table(results, None).to_pylist(), results.n_trajectories.tolist(), strict=True
+    ):
+        fact = facts.get(str(row["question_id"]), {})
         text = fact.get("question_max")
-        rows.append(
-            {
-                "id": str(question_id),
-                "question": None if text is None else text[:_SHOWN],
-                "truth": fact.get("ground_truth_max"),
-                "answer": verdict.answer[at].as_py(),
-                "right": said[int(verdict.right[at])],
-                "share": number(float(verdict.share[at])),
-                "majority": majority.answer[at].as_py(),
-                "majority_right": said[int(majority.right[at])],
-                "rejected": verdict.rejected[at].as_py(),
-                "n_trajectories": int(results.n_trajectories[at]),
-                "n_answered": fact.get("answered_sum"),
-                "n_answers": fact.get("class_count_distinct"),
-                "n_right": fact.get("correct_sum"),
-                "n_tokens": fact.get("n_tokens_sum"),
-            }
-        )
+        more = {
+            "ground_truth": fact.get("ground_truth_max"),
+            "question": None if text is None else text[:_SHOWN],
+            "n_trajectories": n_trajectories,
+            "n_answers": fact.get("class_count_distinct"),
+            "n_right": fact.get("correct_sum"),
+            "n_tokens": fact.get("n_tokens_sum"),
+        }
+        rows.append(cast("RunRow", row | more))
     return rows
 
 
 def question_json(
     path: Path, question_id: str, method: str, calibration: Calibration | None = None
-) -> dict[str, Any]:
+) -> RunQuestion:
     """Return the vote on one question, and its trajectories without their texts."""
     pipeline = parse_method(method)
     run = Run.open(path)
@@ -163,22 +153,17 @@ def question_json(
     ballot = Ballot.of(answers, [row["confidence"] for row in rows])
     tally = vote(ballot, method=_believing(path, pipeline), calibration=calibration)
     controller = stored_controller(run.manifest.ssc)
-    best = max(
-        (at for at, answer in enumerate(answers) if answer is not None and answer == tally.answer),
-        key=lambda at: (rows[at]["confidence"] or 0.0, -at),
-        default=None,
-    )
+    indices = [row["sample"] for row in rows]
     return {
-        "id": question_id,
+        **tally_document(tally, ballot, indices),
+        "question_id": question_id,
         "question": rows[0]["question"],
-        "truth": next((row["ground_truth"] for row in rows if row["ground_truth"] is not None), None),
-        "right": _right(rows, answers, tally.answer),
-        "majority_right": _right(rows, answers, tally.majority),
-        "method": tally.method,
-        "best": None if best is None else rows[best]["sample"],
+        "ground_truth": next((row["ground_truth"] for row in rows if row["ground_truth"] is not None), None),
+        "correct": _right(rows, answers, tally.answer),
+        "majority_correct": _right(rows, answers, tally.majority),
+        "best": None if tally.best is None else indices[tally.best],
         "ssc": _threshold(controller),
-        "tally": vote_json(tally, ballot, [row["sample"] for row in rows]),
-        "trajectories": [_trajectory_json(row, (), controller) for row in rows],
+        "trajectories": [stored_trajectory_document(row, (), controller) for row in rows],
     }
 
 
@@ -200,7 +185,7 @@ def _answers(rows: list[dict[str, Any]]) -> list[str | None]:
     ]
 
 
-def sample_json(path: Path, question_id: str, sample: int) -> dict[str, Any]:
+def sample_json(path: Path, question_id: str, sample: int) -> TrajectoryDocument:
     """Return one trajectory with its text."""
     run = Run.open(path)
     try:
@@ -211,7 +196,8 @@ def sample_json(path: Path, question_id: str, sample: int) -> dict[str, Any]:
         ) from None
     row: dict[str, Any] = {name: getattr(stored, name) for name in Row.__dataclass_fields__}
     lists = {name: value.tolist() for name, value in row.items() if isinstance(value, np.ndarray)}
-    return _trajectory_json(row | lists, trajectory_of(stored).tokens, stored_controller(run.manifest.ssc))
+    tokens = trajectory_of(stored).tokens
+    return stored_trajectory_document(row | lists, tokens, stored_controller(run.manifest.ssc))
 
 
 def _right(rows: list[dict[str, Any]], answers: list[str | None], winner: Answer | None) -> bool | None:
@@ -226,33 +212,7 @@ def _right(rows: list[dict[str, Any]], answers: list[str | None], winner: Answer
     return 2 * sum(told) > len(told) if told else None
 
 
-def _threshold(controller: Controller | None) -> dict[str, float | str] | None:
+def _threshold(controller: Controller | None) -> dict[str, float] | None:
     """Return the two settings that a threshold is made of, None if there is no threshold."""
     settings = {} if controller is None else controller.settings()
-    return {name: settings[name] for name in ("alpha", "delta")} if settings else None
-
-
-def _trajectory_json(
-    row: dict[str, Any], tokens: tuple[str, ...], controller: Controller | None
-) -> dict[str, Any]:
-    reflections = row["reflections"]
-    lengths = row["reflection_lengths"] or [0] * len(reflections or ())
-    record = Interventions(
-        tuple(map(Insertion, reflections or (), lengths)),
-        tuple(row["step_ends"] or ()),
-        tuple(row["step_confidences"] or ()),
-        bool(row["unfinished"]),
-    )
-    watched = controller if reflections is not None else None
-    confidence = row["confidence"]
-    return {
-        "index": row["sample"],
-        "answer": row["answer"],
-        "confidence": None if confidence is None else number(confidence),
-        "n_tokens": row["n_tokens"],
-        "finish_reason": row["finish_reason"],
-        "server": row["server"],
-        **steps_json(record, tokens, watched),
-        "right": row["correct"],
-        "text": row.get("text"),
-    }
+    return {name: float(settings[name]) for name in ("alpha", "delta")} if settings else None

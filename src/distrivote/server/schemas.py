@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
 from distrivote.defaults import ALPHA, DELTA, REFLECTION, SPLIT
+from distrivote.report.documents import json_schema
+from distrivote.report.documents.fields import SolutionDocument
 
 
 class Fields(BaseModel):
@@ -226,60 +228,8 @@ class Usage(BaseModel):
     total_tokens: int
 
 
-class SplitReply(BaseModel):
-    cut: float | None
-    n_positive: int
-    n_negative: int
-    weights: list[float] | None
-    means: list[float] | None
-    sds: list[float] | None
-
-
-class WeighingReply(BaseModel):
-    """How `auto` weighed confidence against votes."""
-
-    answer: str
-    odds: float | None
-    gap: float
-    voted: str | None
-    trusted: bool
-
-
-class VoteReply(BaseModel):
-    """The `distrivote` object of a reply."""
-
-    method: str
-    answer: str | None
-    """Null if it is withheld."""
-
-    share: float
-    probability: float
-    probabilities: dict[str, float]
-    calibrated: bool
-    abstained: bool
-    withheld: str | None
-    weighing: WeighingReply | None
-    majority: str
-    scores: dict[str, float]
-    votes: dict[str, int]
-    kept_votes: dict[str, int]
-    n_unanswered: int
-    n_unmeasured: int
-    fallback: bool
-    rejected: str | None
-    first_split: SplitReply | None
-    split: SplitReply | None
-    notes: list[str]
-    explanation: str
-    budget: int
-    n_trajectories: int
-    best: int
-    n_tokens: int
-    n_tokens_saved: int
-    n_reflections: int
-    seconds: float
-    stopped: str | None
-    trajectories: list[dict[str, Any]] | None
+VoteReply = Annotated[dict[str, Any], WithJsonSchema(json_schema(SolutionDocument))]
+"""The `distrivote` object of a reply."""
 
 
 class AssistantMessage(BaseModel):

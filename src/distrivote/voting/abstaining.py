@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from distrivote.errors import InputError
-from distrivote.voting.ballot import Tally
+from distrivote.voting.ballot import BoolArray, Outcome, Tally
 
 
 def check_min_probability(value: float) -> float:
@@ -17,6 +19,11 @@ def check_min_probability(value: float) -> float:
     return value
 
 
+def abstains(outcome: Outcome, min_probability: float) -> BoolArray:
+    """(n_pools,) Where there is an answer, and it is not probable enough."""
+    return np.asarray((outcome.winner >= 0) & (outcome.probability < min_probability), dtype=np.bool_)
+
+
 def withheld(tally: Tally, min_probability: float) -> str | None:
     """Return why an answer is withheld, without saying it; None if it is given, or if there is none."""
     if tally.answer is None or tally.probability >= min_probability:
@@ -25,3 +32,9 @@ def withheld(tally: Tally, min_probability: float) -> str | None:
         f"the probability that the answer is right is {tally.probability:.1%}, and at least"
         f" {min_probability:.4g} was asked for"
     )
+
+
+def withheld_sentence(tally: Tally, min_probability: float) -> str | None:
+    """Return the same as a sentence of its own."""
+    reason = withheld(tally, min_probability)
+    return None if reason is None else f"Withheld: {reason}."

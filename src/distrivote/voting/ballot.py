@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Hashable
 """An answer's label. Equal labels are one answer."""
 
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
 _T = TypeVar("_T")
 
 
@@ -281,6 +284,10 @@ class Weighing(NamedTuple):
     """What DistriVoting elects by itself."""
 
 
+def _nothing() -> BoolArray:
+    return np.empty(0, np.bool_)
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What one method made of one ballot."""
@@ -302,6 +309,9 @@ class Tally:
     """How many of them had a say in the final vote."""
 
     n_unanswered: int
+    likely_right_votes: dict[Answer, int] = field(default_factory=dict)
+    """How many trajectories with each answer are above the first cut; `votes`, where nothing is cut."""
+
     n_unmeasured: int = 0
     """Answers without a confidence, which had no say but in the majority; 0 where none is looked at."""
 
@@ -336,11 +346,30 @@ class Tally:
     notes: tuple[str, ...] = ()
     """What a careful reader should know: a small pool, hardly two humps."""
 
-    confidences: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), compare=False)
-    """(n_answered,) The confidences of the answered trajectories as the method saw them, for pictures."""
+    separation: float | None = None
+    """How many standard deviations lie between the means of the first split's Gaussians; None without."""
 
-    kept: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), compare=False)
-    """(n_answered,) Which of them had a say in the final vote."""
+    overrules: bool = False
+    """Whether the answer goes against a clear majority of fewer than 16 answers."""
+
+    best: int | None = None
+    """The most confident trajectory that gave the answer, as its place in the ballot; None without an
+    answer."""
+
+    confidences: FloatArray = field(default_factory=lambda: np.empty(0), compare=False)
+    """(n_trajectories,) The confidences as the method saw them; NaN without a confidence or an answer."""
+
+    likely_right: BoolArray = field(default_factory=_nothing, compare=False)
+    """(n_trajectories,) Who is above the first cut; all that answered, where the method cuts nothing."""
+
+    likely_wrong: BoolArray = field(default_factory=_nothing, compare=False)
+    """(n_trajectories,) Who is below the first cut."""
+
+    dropped: BoolArray = field(default_factory=_nothing, compare=False)
+    """(n_trajectories,) Who gave the rejected answer."""
+
+    kept: BoolArray = field(default_factory=_nothing, compare=False)
+    """(n_trajectories,) Who had a say in the final vote."""
 
     @property
     def share(self) -> float:
@@ -367,7 +396,12 @@ class Tally:
         return self.probabilities[self.answer] if self.answer is not None else 0.0
 
     @property
+    def n_trajectories(self) -> int:
+        return self.n_cast + self.n_unanswered
+
+    @property
     def n_cast(self) -> int:
+        """How many trajectories have an answer."""
         return sum(self.votes.values())
 
     @property

@@ -135,17 +135,19 @@ class Electorate:
         if key not in self._counts:
             members = self.pools.answered
             if filter is not None:
-                splits = self.splits(filter)
-                members = _negative(self.pools, splits) if negative else _positive(self.pools, splits)
+                side = likely_wrong if negative else likely_right
+                members = side(self.pools, self.splits(filter))
             self._counts[key] = vote.count(self.pools, members, negated=negative)
         return self._counts[key]
 
 
-def _positive(pools: Pools, splits: Splits) -> BoolArray:
+def likely_right(pools: Pools, splits: Splits) -> BoolArray:
+    """(n_pools, n_columns) Who is above the cut."""
     return pools.answered & (pools.confidences >= splits.lowest_positive[:, None])
 
 
-def _negative(pools: Pools, splits: Splits) -> BoolArray:
+def likely_wrong(pools: Pools, splits: Splits) -> BoolArray:
+    """(n_pools, n_columns) Who is below the cut."""
     return pools.answered & (pools.confidences <= splits.highest_negative[:, None])
 
 
@@ -289,7 +291,7 @@ class Pipeline:
             return Decision(count.winners, count.scores, pools.answered, nobody, nobody, None)
         splits = electorate.splits(self.filter)
         positive = electorate.count(self.vote, self.filter)
-        kept = _positive(pools, splits)
+        kept = likely_right(pools, splits)
         if not self.reject:
             return Decision(positive.winners, positive.scores, kept, nobody, nobody, splits)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from distrivote.nouns import count, verb
 from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray, Pools
 from distrivote.voting.kernels.splits import Splits
-from distrivote.voting.pipeline import Decision, Electorate, Pipeline
+from distrivote.voting.pipeline import Decision, Electorate, Pipeline, likely_right, likely_wrong
 from distrivote.voting.probability import Calibration
 from distrivote.voting.trust import Trust
 from distrivote.voting.votes import DriftingVote, HierarchicalVote, MajorityVote
@@ -32,8 +31,8 @@ def tally_of(ballot: Ballot, electorate: Electorate, pipeline: Pipeline, calibra
     decision, voters = pipeline.decide(electorate), pipeline.voters(electorate)
     pools = voters.pools
     majority = electorate.count(MajorityVote(), None).winners
-    answered = ballot.classes >= 0
-    kept = decision.kept[0][: len(answered)]
+    n, answered = len(ballot.classes), ballot.classes >= 0
+    kept = decision.kept[0][:n]
     fallback = decision.fallback is not None and bool(decision.fallback[0])
     exponent = int(pools.exponents[0])
     values = decision.scores[0]
@@ -53,46 +52,73 @@ def tally_of(ballot: Ballot, electorate: Electorate, pipeline: Pipeline, calibra
     def label(index: int | np.int64) -> Answer | None:
         return ballot.labels[index] if index >= 0 else None
 
-    def counts(members: npt.NDArray[np.bool_]) -> dict[Answer, int]:
+    def counts(members: BoolArray) -> dict[Answer, int]:
         n = np.bincount(ballot.classes[members], minlength=len(ballot.labels)).tolist()
         return {ballot.labels[c]: n[c] for c in order}
 
     first = voters.splits(pipeline.filter) if pipeline.filter is not None and not fallback else None
+    second = None if went_back else decision.splits
+    above, below = _sides(pools, first, answered)
+    dropped = answered & (ballot.classes == decision.rejected[0])
+    aside = _sides(pools, second, answered)[1] & ~dropped
     probabilities = electorate.probabilities(calibration, pipeline.trust or Trust())[0]
-    everyone = pools.answered[0]
-    rest = everyone & (pools.answers[0] != decision.rejected[0])
-    n_measured = int(np.count_nonzero(everyone))
+    n_answered, n_measured = (int(np.count_nonzero(who)) for who in (answered, pools.answered[0]))
+    separation = None if first is None else float(separations(first)[0])
+    against = bool(overrules(electorate, decision.winners)[0])
     return Tally(
         method=pipeline.name,
         answer=label(decision.winners[0]),
         scores={ballot.labels[c]: float(values[c]) for c in order},
         majority=label(majority[0]),
         votes=counts(answered),
+        likely_right_votes=counts(above),
         kept_votes=counts(kept),
-        n_unanswered=int(np.count_nonzero(~answered)),
-        n_unmeasured=int(np.count_nonzero(answered)) - n_measured,
+        n_unanswered=n - n_answered,
+        n_unmeasured=n_answered - n_measured,
         fallback=fallback,
-        split=None if went_back else _split(decision.splits, pools, rest, exponent),
-        first_split=_split(first, pools, everyone, exponent),
+        split=_split(second, kept, aside, exponent),
+        first_split=_split(first, above, below, exponent),
         rejected=label(decision.rejected[0]),
         negative_answer=label(decision.negative_winners[0]),
         intervals_won=None if went_back else _intervals_won(pipeline, pools, decision),
         weighing=_weighing(decision, electorate.evidence, label),
         probabilities={ballot.labels[c]: float(probabilities[c]) for c in order},
-        calibrated=calibration.covers(int(answered.sum())),
+        calibrated=calibration.covers(n_answered),
         notes=ballot.notes
-        + _notes(pipeline, int(np.count_nonzero(answered)), n_measured, None if went_back else first)
-        + _overruling(electorate, decision.winners, label),
+        + _notes(pipeline, n_answered, n_measured, None if went_back else separation)
+        + (_overruling(electorate, decision.winners, label) if against else ()),
+        separation=None if separation != separation else separation,
+        overrules=against,
+        best=_best(ballot, decision.winners[0]),
         confidences=_seen(electorate if pipeline.by_rank else electorate.scaled, answered),
-        kept=kept[answered],
+        likely_right=above,
+        likely_wrong=below,
+        dropped=dropped,
+        kept=kept,
     )
 
 
-def _seen(electorate: Electorate, answered: npt.NDArray[np.bool_]) -> FloatArray:
+def _sides(pools: Pools, splits: Splits | None, answered: BoolArray) -> tuple[BoolArray, BoolArray]:
+    """Return who is above the cut and who is below it; without a cut everyone is above."""
+    if splits is None:
+        return answered, np.zeros_like(answered)
+    n = len(answered)
+    return likely_right(pools, splits)[0][:n], likely_wrong(pools, splits)[0][:n]
+
+
+def _seen(electorate: Electorate, answered: BoolArray) -> FloatArray:
     """Return the confidences of the answers, NaN where there is none."""
     pools = electorate.pools
-    values: FloatArray = np.ldexp(pools.confidences[0][: len(answered)][answered], int(pools.exponents[0]))
-    return values
+    values = np.ldexp(pools.confidences[0][: len(answered)], int(pools.exponents[0]))
+    return np.where(answered, values, np.nan)
+
+
+def _best(ballot: Ballot, winner: np.int64) -> int | None:
+    """Return the first of the most confident trajectories that gave an answer; unmeasured ones are last."""
+    if winner < 0:
+        return None
+    mine = np.flatnonzero(ballot.classes == winner)
+    return int(mine[np.nan_to_num(ballot.confidences[mine], nan=-np.inf).argmax()])
 
 
 def _weighing(
@@ -109,20 +135,16 @@ def _weighing(
 
 
 def _intervals_won(pipeline: Pipeline, pools: Pools, decision: Decision) -> tuple[int, int] | None:
-    if not isinstance(pipeline.vote, HierarchicalVote | DriftingVote):
+    if not isinstance(pipeline.vote, HierarchicalVote | DriftingVote) or decision.winners[0] < 0:
         return None
     elected = pipeline.vote.elected(pools, decision.kept)
     won = int(np.count_nonzero(elected == decision.winners[0]))
     return won, int(np.count_nonzero(elected >= 0))
 
 
-def _split(
-    splits: Splits | None, pools: Pools, members: npt.NDArray[np.bool_], exponent: int
-) -> Split | None:
+def _split(splits: Splits | None, positive: BoolArray, negative: BoolArray, exponent: int) -> Split | None:
     if splits is None:
         return None
-    values = pools.confidences[0][members]
-    n_positive = int(np.count_nonzero(values >= splits.lowest_positive[0]))
     low, high = float(splits.highest_negative[0]), float(splits.lowest_positive[0])
     cut = low + (high - low) / 2
 
@@ -134,15 +156,15 @@ def _split(
 
     return Split(
         float(np.ldexp(cut, exponent)),
-        n_positive,
-        int(np.count_nonzero(values <= splits.highest_negative[0])),
+        int(np.count_nonzero(positive)),
+        int(np.count_nonzero(negative)),
         pair(splits.weights, 0),
         pair(splits.means, exponent),
         pair(splits.sds, exponent),
     )
 
 
-def _notes(pipeline: Pipeline, n_answered: int, n_measured: int, first: Splits | None) -> tuple[str, ...]:
+def _notes(pipeline: Pipeline, n_answered: int, n_measured: int, separation: float | None) -> tuple[str, ...]:
     notes = []
     if n_measured < n_answered:
         unmeasured = unmeasured_note(n_answered - n_measured, n_answered, pipeline.name)
@@ -153,10 +175,10 @@ def _notes(pipeline: Pipeline, n_answered: int, n_measured: int, first: Splits |
             f"Only {count(n_measured, 'answer')}{with_one}: under {MIN_POOL} a split by confidence is mostly"
             " noise."
         )
-    if first is not None and separations(first)[0] < MIN_SEPARATION:
+    if separation is not None and separation < MIN_SEPARATION:
         notes.append(
             "The confidences hardly have two humps, so the split says little"
-            f" (means {separations(first)[0]:.1f} standard deviations apart)."
+            f" (means {separation:.1f} standard deviations apart)."
         )
     return tuple(notes)
 
@@ -164,9 +186,7 @@ def _notes(pipeline: Pipeline, n_answered: int, n_measured: int, first: Splits |
 def _overruling(
     electorate: Electorate, winners: IntArray, label: Callable[[np.int64], Answer | None]
 ) -> tuple[str, ...]:
-    """Return the sentence that says so where few answers go against a clear majority."""
-    if not overrules(electorate, winners)[0]:
-        return ()
+    """Return the sentence about few answers that go against a clear majority."""
     majority = electorate.count(MajorityVote(), None)
     votes, most = majority.scores[0].astype(np.int64), majority.winners[0]
     return (

@@ -12,8 +12,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from distrivote.report.terminal.explanation import explanation, told
+from distrivote.report.terminal.explanation import explanation
 from distrivote.report.terminal.histogram import bins_of
+from distrivote.report.text import told
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.vote import vote
 
@@ -42,7 +43,7 @@ def shown(
         highlight=False,
     )
     tally = vote(ballot, method=method)
-    console.print(explanation("q1", ballot, tally, width, **more))  # type: ignore[arg-type]
+    console.print(explanation("q1", tally, width, **more))  # type: ignore[arg-type]
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -134,12 +135,13 @@ def test_bins_count_every_value_once_and_never_straddle_the_cut(
     cut = None
     if len(array) > 1 and array[index] < array[min(index + 1, len(array) - 1)]:
         cut = float((array[index] + array[index + 1]) / 2)
-    bins = bins_of(array, cut, most)
+    below = np.arange(len(array)) <= (index if cut is not None else -1)
+    bins = bins_of(array, below, cut, most)
     assert bins.counts.sum() == len(array)
     assert len(bins.edges) == len(bins.counts) + 1
     assert len(bins.counts) <= most + 1
-    if cut is not None and bins.n_below:
-        assert bins.counts[: bins.n_below].sum() == (array < cut).sum()
+    if bins.n_below:
+        assert bins.counts[: bins.n_below].sum() == below.sum()
 
 
 def test_answers_without_a_confidence_are_not_in_the_picture_but_in_the_votes() -> None:

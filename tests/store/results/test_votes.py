@@ -8,15 +8,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from distrivote.store.results import votes as results_module
 from distrivote.store.results.tables import json_lines, long_table, tab_lines
-from distrivote.store.results.votes import Accuracy, Totals, hold_elections
+from distrivote.store.results.votes import Accuracy, Bar, Totals, hold_elections, results_of
 from distrivote.store.tables import parquet as table_parquet
-from distrivote.store.tables.questions import stream_questions
+from distrivote.store.tables.lookup import ballot_of
+from distrivote.store.tables.questions import Questions, stream_questions
 from distrivote.store.tables.source import Columns, open_table
 from distrivote.store.tables.truth import Judge
-from distrivote.voting.vote import vote
+from distrivote.voting.methods import parse_method
+from distrivote.voting.probability import Calibration
+from distrivote.voting.vote import elect, tally_on, vote
+from strategies import LAW, Pool, pools
 
 
 @pytest.mark.parametrize(
@@ -82,6 +88,43 @@ def test_every_question_of_many_batches_is_voted_on_in_order(
         assert row["n_unanswered"] == one.n_unanswered
     assert totals.n_trajectories == len(ids)
     assert totals.n_unanswered == answers.count(None)
+
+
+@LAW
+@given(pools, st.sampled_from(["dis-gmm", "wsc-gmm", "bon", "dis-top50", "auto"]))
+def test_results_of_counted_votes_are_those_of_the_elections(pool: Pool, method: str) -> None:
+    numbers = {label: number for number, label in enumerate(["unused", *sorted(set(pool.answers) - {None})])}
+    one = Questions(
+        ids=pa.array(["q"]),
+        by=None,
+        offsets=np.array([0, len(pool.answers)]),
+        classes=np.array([numbers.get(answer, -1) for answer in pool.answers], dtype=np.int64),
+        labels=pa.array(list(numbers)),
+        confidences=np.array(pool.confidences, dtype=np.float64),
+        truths=pa.array(["a"]),
+        correct=None,
+    )
+    ballot, calibration = ballot_of(one), Calibration()
+    counted, majority = (tally_on(ballot, parse_method(name), calibration) for name in (method, "sc"))
+    bar = Bar(calibration, 0.5)
+    mine = long_table(results_of(one, [counted], majority, bar), None).to_pylist()
+    # Beliefs that are learned from the one question itself are left out: `auto` takes the usual ones.
+    outcomes = elect(one.classes, one.confidences, one.offsets, [method, "sc"], calibration=calibration)
+    (row,) = mine
+    (winner,), (rejected,) = outcomes[method].winner.tolist(), outcomes[method].rejected.tolist()
+    assert (row["answer"] or row["withheld"]) == (None if winner < 0 else one.labels[winner].as_py())
+    assert row["abstained"] == (winner >= 0 and outcomes[method].probability[0] < 0.5)
+    assert row["rejected"] == (None if rejected < 0 else one.labels[rejected].as_py())
+    assert row["share"] == pytest.approx(outcomes[method].share[0])
+    assert row["probability"] == pytest.approx(outcomes[method].probability[0])
+    for name in ("n_kept", "n_cast", "n_unmeasured"):
+        assert row[name] == getattr(outcomes[method], name)[0]
+    totals, elected = Totals((method,), bar), outcomes[method]
+    totals.add(results_of(one, [counted], majority, bar))
+    assert totals.n_overruling == elected.overrules[0]
+    assert (counted.separation is None) == np.isnan(elected.separation[0])
+    if counted.separation is not None:
+        assert counted.separation == pytest.approx(elected.separation[0])
 
 
 def test_an_error_in_a_vote_is_not_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

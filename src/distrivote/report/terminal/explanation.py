@@ -1,6 +1,6 @@
 """One vote explained in a terminal: the answer, the confidences, the votes, and the story in words.
 
-Takes a tally and the ballot it came from; reads no file and prints nothing.
+Takes a tally; reads no file and prints nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from rich.text import Text
 from distrivote.report.terminal.columns import INDENT, Column, indented, lines_of
 from distrivote.report.terminal.histogram import histogram
 from distrivote.report.terminal.palette import CHECK, CROSS, ELLIPSIS, Palette, palette
-from distrivote.report.text import shortened
-from distrivote.voting.ballot import Answer, Ballot, Tally
+from distrivote.report.text import shortened, told
+from distrivote.voting.ballot import Answer, Tally
 
 _MOST_ANSWERS = 8
 _BAR = 20
@@ -23,7 +23,6 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 def explanation(
     title: str,
-    ballot: Ballot,
     tally: Tally,
     width: int,
     right: bool | None = None,
@@ -33,7 +32,6 @@ def explanation(
 
     Args:
         title: What was voted on and how, in a line; may be empty.
-        ballot: What was voted on.
         tally: What the method made of it.
         width: Of the terminal.
         right: Whether the answer is right; None: nobody knows.
@@ -43,24 +41,17 @@ def explanation(
     parts: list[RenderableType] = [indented(title, width, "dim")] if title else []
     parts.append(Text())
     parts += _answer(tally, width, right, truth, colours)
-    measured = tally.confidences[~np.isnan(tally.confidences)]
-    if len(measured):
-        lines = histogram(measured, tally.first_split, tally.n_unanswered, width, colours)
+    measured = ~np.isnan(tally.confidences)
+    if measured.any():
+        values, below = tally.confidences[measured], tally.likely_wrong[measured]
+        lines = histogram(values, below, tally.first_split, tally.n_unanswered, width, colours)
         for line in lines:
             line.truncate(width)
         parts += [Text(), *lines]
     if tally.votes:
-        parts += [Text(), *_votes(ballot, tally, width, colours)]
+        parts += [Text(), *_votes(tally, width, colours)]
     words = [Padding(Text(line), (0, 0, 0, INDENT)) for line in told(tally).splitlines()]
     return Group(*parts, Text(), *words)
-
-
-def told(tally: Tally) -> str:
-    """Return the tally's own words, with answers shortened and made safe to show."""
-    text = tally.explain()
-    for answer in sorted((a for a in tally.votes if isinstance(a, str)), key=len, reverse=True):
-        text = text.replace(answer, shortened(answer, 40)) if shortened(answer, 40) != answer else text
-    return text
 
 
 def _answer(
@@ -86,13 +77,12 @@ def _answer(
     return [line, indented(f"{tally.share:.0%} of the {whole}{beside}", width)]
 
 
-def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[Text]:
+def _votes(tally: Tally, width: int, colours: Palette) -> list[Text]:
     """Return the answers: all, kept by the split, after the rejection, and their part of the score."""
     ranked = sorted(tally.votes, key=lambda a: (a != tally.answer, -tally.share_of(a), -tally.votes[a]))
     shown = ranked[:_MOST_ANSWERS]
     if tally.rejected is not None and tally.rejected not in shown:
         shown[-1] = tally.rejected
-    kept = _kept_by_split(ballot, tally)
 
     def name(answer: Answer) -> Text:
         style = colours.rejected if answer == tally.rejected else ""
@@ -104,7 +94,7 @@ def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[T
         Column("all", [Text(f"{tally.votes[a]:,}") for a in shown], right=True),
     ]
     if tally.split is not None:
-        columns.append(Column("kept", [Text(f"{kept[a]:,}") for a in shown], right=True))
+        columns.append(Column("kept", [Text(f"{tally.likely_right_votes[a]:,}") for a in shown], right=True))
     if tally.rejected is not None:
         after = [
             Text("rejected", style=colours.quiet) if a == tally.rejected else Text(f"{tally.kept_votes[a]:,}")
@@ -123,17 +113,6 @@ def _votes(ballot: Ballot, tally: Tally, width: int, colours: Palette) -> list[T
     if len(ranked) > len(shown):
         lines.append(indented(f"{ELLIPSIS}{len(ranked) - len(shown)} more", width, "dim"))
     return lines
-
-
-def _kept_by_split(ballot: Ballot, tally: Tally) -> dict[Answer, int]:
-    """Count the votes above the first cut, before anything was rejected."""
-    if tally.rejected is None or tally.first_split is None or not tally.first_split.n_negative:
-        return tally.kept_votes if tally.rejected is None else tally.votes
-    given = ballot.classes[ballot.classes >= 0]
-    counts = np.bincount(
-        given[tally.confidences > tally.first_split.cut], minlength=len(ballot.labels)
-    ).tolist()
-    return dict(zip(ballot.labels, counts, strict=True))
 
 
 def _bar(share: float) -> str:

@@ -36,13 +36,17 @@ class Bins:
         return float(self.edges[1] - self.edges[0])
 
 
-def bins_of(values: npt.NDArray[np.float64], cut: float | None, most: int) -> Bins:
-    """Count the values in at most `most` bins, about as many as the number of values can fill."""
+def bins_of(
+    values: npt.NDArray[np.float64], below: npt.NDArray[np.bool_], cut: float | None, most: int
+) -> Bins:
+    """Count the values in at most `most` bins, about as many as the number of values can fill.
+
+    `below` says which of them are below the cut.
+    """
     low, high = float(values.min()), float(values.max())
-    if cut is None or not low < cut < high:
-        cut, n_below = low, 0
-    else:
-        n_below = 1
+    n_below = int(below.any() and cut is not None)
+    if cut is None or not n_below:
+        cut = low
     n_bins = max(2, min(most - 1, round(2.5 * math.sqrt(len(values)))))
     step = (high - low) / n_bins
     if not step or not math.isfinite(step) or low + step == low:
@@ -54,7 +58,7 @@ def bins_of(values: npt.NDArray[np.float64], cut: float | None, most: int) -> Bi
     edges = np.asarray(cut + step * np.arange(-n_below, n_above + 1), dtype=np.float64)
     places = np.floor((values - cut) / step).astype(np.int64)
     # Rounding must not carry a value over the cut.
-    places = np.where(values < cut, np.clip(places, -n_below, -1), np.clip(places, 0, n_above - 1))
+    places = np.where(below, np.clip(places, -n_below, -1), np.clip(places, 0, n_above - 1))
     counts = np.bincount(places + n_below, minlength=n_below + n_above)
     return Bins(edges, counts, n_below)
 
@@ -83,17 +87,21 @@ class Numbers:
 
 def histogram(
     values: npt.NDArray[np.float64],
+    below: npt.NDArray[np.bool_],
     split: Split | None,
     n_unanswered: int,
     width: int,
     colours: Palette,
 ) -> list[Text]:
-    """Return the lines of the picture: title, bars, the Gaussians where there are any, the counts."""
+    """Return the lines of the picture: title, bars, the Gaussians where there are any, the counts.
+
+    `below` says which of the values are below the cut.
+    """
     cut = split.cut if split is not None and split.n_negative else None
     number = Numbers.over(float(values.min()), float(values.max()))
     low, high = number(values.min()), number(values.max())
     room = min(_WIDEST, width - len(low) - len(high) - 7)
-    bins = bins_of(values, cut, most=max(4, room))
+    bins = bins_of(values, below, cut, most=max(4, room))
     picture = _Picture(bins, max(1, min(4, (room - 1) // len(bins.counts))), colours, number)
     if split is not None and cut is not None and split.means is not None:
         picture.add_gaussians(split, len(values))

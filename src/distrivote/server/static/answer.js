@@ -41,36 +41,36 @@ export class AnswerCard {
     const { tally } = vote;
     this.element.dataset.state = vote.state;
     say(this.label, label(vote));
-    const shown = `${vote.state === "failed"} ${vote.withheld} ${tally?.answer ?? ""}`;
+    const shown = `${vote.state === "failed"} ${vote.withheld} ${vote.winner ?? ""}`;
     if (this.vote !== vote || this.shown !== shown) {
       this.shown = shown;
       this.answer.replaceChildren(answer(vote));
-      this.answer.classList.toggle("long", String(tally?.answer ?? "").length > 28);
+      this.answer.classList.toggle("long", String(vote.winner ?? "").length > 28);
     }
     this.vote = vote;
     this.verdict.hidden = vote.right === null || vote.right === undefined;
     if (!this.verdict.hidden) this.verdict.replaceChildren(...verdict(vote));
-    this.scored.hidden = tally?.answer == null;
+    this.scored.hidden = vote.winner === null;
     say(this.share, percent(tally?.share));
     this.bar.style.width = `${100 * (tally?.share ?? 0)}%`;
     this.facts.replaceChildren(...facts(vote));
-    const notes = [vote.final?.stopped, ...(vote.final?.notes ?? [])].filter(Boolean);
+    const notes = [vote.final?.stopped, tally?.withheld_reason].filter(Boolean);
     this.note.hidden = !notes.length;
     say(this.note, notes.join(" "));
   }
 }
 
 function label(vote) {
-  if (vote.state === "failed") return vote.tally?.answer == null ? "No answer" : "The vote when it failed";
-  if (vote.state === "stopped") return vote.tally?.answer == null ? "Stopped" : "Stopped: the vote so far";
+  if (vote.state === "failed") return vote.winner === null ? "No answer" : "The vote when it failed";
+  if (vote.state === "stopped") return vote.winner === null ? "Stopped" : "Stopped: the vote so far";
   if (vote.withheld) return "Withheld";
   if (vote.state === "finished") return "The answer";
   return "Leading so far";
 }
 
 function answer(vote) {
-  if (vote.tally?.answer == null) return el("span", { class: "quiet" }, vote.running ? "…" : "none");
-  const span = answerSpan(vote.tally.answer, { most: 120 });
+  if (vote.winner === null) return el("span", { class: "quiet" }, vote.running ? "…" : "none");
+  const span = answerSpan(vote.winner, { most: 120 });
   return vote.withheld ? el("span", { class: "quiet" }, el("span", { class: "sr" }, "withheld: "), span) : span;
 }
 
@@ -86,7 +86,7 @@ function facts(vote) {
   const { tally, final, progress } = vote;
   const rows = [];
   if (tally?.majority != null && tally.method !== "sc" && !tally.fallback) {
-    const same = tally.majority === tally.answer;
+    const same = tally.majority === vote.winner;
     const mark = vote.majorityRight == null ? "" : vote.majorityRight ? " ✓" : " ✗";
     const tone = vote.majorityRight ? "right" : "wrong";
     rows.push([

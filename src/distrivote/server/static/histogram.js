@@ -70,14 +70,14 @@ export class Histogram {
     this.element.classList.toggle("unsplit", vote.cut === null);
     say(this.rightWords, vote.cut === null ? "answers" : "likely right");
     say(this.wrong, count(split?.n_negative ?? 0));
-    say(this.right, count(split?.n_positive ?? tally?.n_answered ?? 0));
+    say(this.right, count(split?.n_positive ?? tally?.n_cast ?? 0));
     say(this.none, tally?.n_unanswered ? `${count(tally.n_unanswered)} without an answer` : "");
   }
 
   #bins() {
     const range = this.vote.confidences;
     const bins = Array.from({ length: N_BINS }, () => ({ aside: 0, kept: 0 }));
-    for (const { confidence, likely_right: right } of this.vote.tally?.confidences ?? []) {
+    for (const { confidence, likely_right: right } of this.vote.tally?.ballot ?? []) {
       if (!known(confidence)) continue;
       const bin = bins[Math.max(0, Math.min(N_BINS - 1, Math.floor(range.place(confidence) * N_BINS)))];
       bin[right === false ? "aside" : "kept"] += 1;
@@ -107,16 +107,17 @@ export class Histogram {
     const split = this.vote.tally?.first_split;
     const range = this.vote.confidences;
     if (!split || range.empty) return null;
-    const [wrong, right] = split.gaussians;
+    const { weights, means, sds } = split;
     const scale = ((split.n_positive + split.n_negative) * (range.high - range.low)) / N_BINS;
+    const high = (i) => weights && (scale * weights[i]) / sds[i];
     return {
       cut: split.cut,
-      mean0: wrong?.mean,
-      sd0: wrong?.sd,
-      high0: wrong && (scale * wrong.weight) / wrong.sd,
-      mean1: right?.mean,
-      sd1: right?.sd,
-      high1: right && (scale * right.weight) / right.sd,
+      mean0: means?.[0],
+      sd0: sds?.[0],
+      high0: high(0),
+      mean1: means?.[1],
+      sd1: sds?.[1],
+      high1: high(1),
     };
   }
 

@@ -85,7 +85,7 @@ export class Reader {
     say(
       this.facts,
       [
-        trajectory.right == null ? null : trajectory.right ? "✓ right" : "✗ wrong",
+        trajectory.correct == null ? null : trajectory.correct ? "✓ right" : "✗ wrong",
         `confidence ${vote.confidences.write(trajectory.confidence)}`,
         FATES[vote.fate(trajectory)],
         known(trajectory.n_tokens) ? counted(trajectory.n_tokens, "token") : null,

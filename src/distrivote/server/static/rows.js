@@ -209,7 +209,7 @@ class Row {
     this.key = key;
     this.element.dataset.fate = fate;
     this.dot.className = `dot ${fate}`;
-    const { answer, right, index, confidence, n_tokens: n, reflections } = this.trajectory;
+    const { answer, correct: right, index, confidence, n_tokens: n, reflections } = this.trajectory;
     const mark =
       right == null
         ? null

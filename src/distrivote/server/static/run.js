@@ -17,7 +17,7 @@ export class RunView {
     /** The method whose votes the rows hold, null before there are any. */
     this.method = null;
     this.ordered = [];
-    this.sort = { key: "id", down: false };
+    this.sort = { key: "question_id", down: false };
     this.most = FEW;
     this.view = new VoteView(
       (vote, trajectory, all) => reader.open(vote, trajectory, all, (each) => this.#text(vote, each)),
@@ -160,7 +160,7 @@ export class RunView {
     const words = $("run-search").value.trim().toLowerCase();
     const holds = (row) =>
       !words ||
-      [row.id, row.question, row.answer, row.truth].some((text) =>
+      [row.question_id, row.question, row.answer, row.ground_truth].some((text) =>
         String(text ?? "")
           .toLowerCase()
           .includes(words),
@@ -193,7 +193,7 @@ export class RunView {
 
   /** Where the question stands in the table, and whether there are others around it. */
   #drawPlace() {
-    const at = this.ordered.findIndex((row) => row.id === this.id);
+    const at = this.ordered.findIndex((row) => row.question_id === this.id);
     $("run-before").disabled = at <= 0;
     $("run-after").disabled = at < 0 || at >= this.ordered.length - 1;
     say($("run-place"), at < 0 ? "" : `${count(at + 1)} of ${count(this.ordered.length)}`);
@@ -223,9 +223,9 @@ export class RunView {
   }
 
   #neighbour(by) {
-    const at = this.ordered.findIndex((row) => row.id === this.id);
+    const at = this.ordered.findIndex((row) => row.question_id === this.id);
     const next = this.ordered[at + by];
-    if (next) location.hash = `#/run/${encodeURIComponent(next.id)}`;
+    if (next) location.hash = `#/run/${encodeURIComponent(next.question_id)}`;
   }
 
   #walk(event) {

@@ -5,10 +5,10 @@ import { count, percent } from "./numbers.js";
 import { answerSpan } from "./prose.js";
 
 export const COLUMNS = [
-  { key: "right", name: "", words: "right or wrong" },
-  { key: "id", name: "question" },
+  { key: "correct", name: "", words: "right or wrong" },
+  { key: "question_id", name: "question" },
   { key: "answer", name: "answer" },
-  { key: "truth", name: "truth" },
+  { key: "ground_truth", name: "truth" },
   { key: "share", name: "score", numeric: true },
   { key: "majority", name: "majority" },
   { key: "n_right", name: "trajectories right", numeric: true },
@@ -17,10 +17,10 @@ export const COLUMNS = [
 
 export const FILTERS = {
   all: ["all questions", () => true],
-  right: ["right", (row) => row.right === true],
-  wrong: ["wrong", (row) => row.right === false],
-  gained: ["right, majority wrong", (row) => row.right === true && row.majority_right === false],
-  lost: ["wrong, majority right", (row) => row.right === false && row.majority_right === true],
+  right: ["right", (row) => row.correct === true],
+  wrong: ["wrong", (row) => row.correct === false],
+  gained: ["right, majority wrong", (row) => row.correct === true && row.majority_correct === false],
+  lost: ["wrong, majority right", (row) => row.correct === false && row.majority_correct === true],
   differs: ["differs from the majority", (row) => row.answer !== row.majority],
   rejected: ["an answer was rejected", (row) => row.rejected !== null],
   none: ["no answer", (row) => row.answer === null],
@@ -28,31 +28,31 @@ export const FILTERS = {
 
 /** A question as a row of the table. */
 export function line(row) {
-  const mark = row.right === null ? "" : row.right ? "✓" : "✗";
-  const beside = row.majority_right === null ? "" : row.majority_right ? " ✓" : " ✗";
+  const mark = row.correct === null ? "" : row.correct ? "✓" : "✗";
+  const beside = row.majority_correct === null ? "" : row.majority_correct ? " ✓" : " ✗";
   const tone = (right) => (right ? "right" : "wrong");
   return el(
     "tr",
-    { on: { click: (event) => event.target.closest("a") ?? (location.hash = `#/run/${encodeURIComponent(row.id)}`) } },
+    { on: { click: (event) => event.target.closest("a") ?? (location.hash = `#/run/${encodeURIComponent(row.question_id)}`) } },
     el(
       "td",
-      { class: `right-mark ${tone(row.right)}` },
-      mark && el("span", { role: "img", "aria-label": tone(row.right) }, mark),
+      { class: `right-mark ${tone(row.correct)}` },
+      mark && el("span", { role: "img", "aria-label": tone(row.correct) }, mark),
     ),
     el(
       "th",
       { scope: "row" },
-      el("a", { href: `#/run/${encodeURIComponent(row.id)}`, tabindex: "-1", "data-id": row.id }, row.id),
+      el("a", { href: `#/run/${encodeURIComponent(row.question_id)}`, tabindex: "-1", "data-id": row.question_id }, row.question_id),
       el("span", { class: "asked" }, row.question ?? ""),
     ),
     el("td", {}, answerSpan(row.answer, { most: 20 })),
-    el("td", {}, row.truth === null ? "" : answerSpan(row.truth, { most: 20 })),
+    el("td", {}, row.ground_truth === null ? "" : answerSpan(row.ground_truth, { most: 20 })),
     el("td", { class: "n" }, row.answer === null ? "" : percent(row.share)),
     el(
       "td",
       { class: row.majority === row.answer ? "quiet" : "" },
       answerSpan(row.majority, { most: 20 }),
-      el("span", { class: tone(row.majority_right) }, beside),
+      el("span", { class: tone(row.majority_correct) }, beside),
     ),
     el(
       "td",

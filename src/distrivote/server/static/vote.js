@@ -27,17 +27,17 @@ export class Vote {
 
   /** A question of a stored run. */
   static stored(document) {
-    const vote = new Vote({ question: document.question ?? document.id, method: document.method });
-    vote.id = document.id;
+    const vote = new Vote({ question: document.question ?? document.question_id, method: document.method });
+    vote.id = document.question_id;
     vote.state = "finished";
-    vote.truth = document.truth;
-    vote.right = document.right;
-    vote.majorityRight = document.majority_right;
+    vote.truth = document.ground_truth;
+    vote.right = document.correct;
+    vote.majorityRight = document.majority_correct;
     vote.best = document.best;
     vote.confidences.take(document.trajectories.map(({ confidence }) => confidence));
     vote.stepConfidences.take(document.trajectories.flatMap((each) => [...each.step_confidences, ...each.thresholds]));
     document.trajectories.forEach((trajectory) => vote.add(trajectory));
-    vote.count(document.tally);
+    vote.count(document);
     return vote;
   }
 
@@ -47,12 +47,17 @@ export class Vote {
 
   /** Whether there is a winner that is not likely enough to be the answer. */
   get withheld() {
-    return this.final?.abstained ?? false;
+    return this.tally?.abstained ?? false;
   }
 
-  /** What leads or has won; null for nothing. */
+  /** What leads or has won and may be given; null for nothing. */
   get answer() {
-    return this.withheld ? null : (this.tally?.answer ?? null);
+    return this.tally?.answer ?? null;
+  }
+
+  /** What leads or has won, withheld or not; null for nothing. */
+  get winner() {
+    return this.tally?.answer ?? this.tally?.withheld ?? null;
   }
 
   /** Where the likely wrong end and the likely right begin; null for methods and votes that tell no sides apart. */
@@ -75,7 +80,7 @@ export class Vote {
       this.state = "finished";
       this.final = data;
       this.best = data.best;
-      this.count(data.tally);
+      this.count(data);
     } else if (name === "error") this.fail(data.error);
   }
 
@@ -92,17 +97,17 @@ export class Vote {
 
   count(tally) {
     this.tally = tally;
-    this.placed = new Map((tally?.confidences ?? []).map((each) => [each.index, each]));
+    this.placed = new Map((tally?.ballot ?? []).map((each) => [each.index, each]));
   }
 
   /** How a trajectory fared: kept, aside, rejected, counted where there is no cut, or open while nothing is decided. */
   fate(trajectory) {
     if (trajectory.answer === null) return "unanswered";
     const place = this.placed.get(trajectory.index);
-    // One without a confidence has no place, but its vote counts.
-    if (place === undefined) return this.state === "finished" ? "counted" : "open";
-    if (this.tally.rejected !== null && place.answer === this.tally.rejected) return "rejected";
-    if (this.cut === null) return "counted";
+    if (place === undefined) return "open";
+    if (place.rejected) return "rejected";
+    // One without a confidence is on neither side, but its vote counts in the majority.
+    if (this.cut === null || place.likely_right === null) return "counted";
     return place.likely_right ? "kept" : "aside";
   }
 }

@@ -4,6 +4,7 @@ import { AnswerCard } from "./answer.js";
 import { el, help } from "./dom.js";
 import { Histogram } from "./histogram.js";
 import { oncePerFrame } from "./motion.js";
+import { known } from "./numbers.js";
 import { Rows } from "./rows.js";
 import { Votes } from "./votes.js";
 
@@ -47,13 +48,13 @@ export class VoteView {
     const { tally } = vote;
     const notes = (tally?.notes ?? []).map((note) => `Note: ${note}`);
     // The server's sentences end with the notes: they are shown once, apart.
-    const lines = (tally?.explanation ?? []).filter((line) => !notes.includes(line));
+    const lines = (tally?.explanation ?? "").split("\n").filter((line) => line && !notes.includes(line));
     this.words.replaceChildren(
       ...lines.map((line) => el("li", {}, line)),
       ...(tally?.notes ?? []).map((note) => el("li", { class: "note" }, note)),
     );
     this.story.hidden = lines.length === 0;
-    this.histogram.element.hidden = vote.state === "finished" && !(tally?.confidences ?? []).length;
+    this.histogram.element.hidden = vote.state === "finished" && !(tally?.ballot ?? []).some(({ confidence }) => known(confidence));
     this.element.dataset.state = vote.state;
   }
 }

@@ -7,15 +7,15 @@ import { answerSpan } from "./prose.js";
 const MOST = 8;
 
 const STAGES = [
-  ["all", "all", "Every trajectory that gave this answer: solid above the cut, hatched below it."],
-  ["kept", "kept", "Stage I: those above the cut, where the model was likely right."],
+  ["votes", "all", "Every trajectory that gave this answer: solid above the cut, hatched below it."],
+  ["likely_right_votes", "kept", "Stage I: those above the cut, where the model was likely right."],
   [
-    "after_reject",
+    "kept_votes",
     "after reject",
     "Stage II: the answer that the likely wrong side prefers is taken out, and the rest is cut again.",
   ],
   [
-    "share",
+    "shares",
     "score",
     "Stage III: the kept ones vote, interval by interval of confidence. This is each answer's share of the score, not a probability.",
   ],
@@ -54,19 +54,20 @@ export class Votes {
       this.all = false;
     }
     this.vote = vote;
-    const answers = vote.tally?.answers ?? [];
-    const shown = this.all ? answers : few(answers);
-    const most = Math.max(1, ...answers.map(({ all }) => all));
-    const keys = new Set(shown.map(({ answer }) => answer));
+    const { tally } = vote;
+    const answers = tally?.answers ?? [];
+    const shown = this.all ? answers : few(answers, tally?.rejected ?? null);
+    const most = Math.max(1, ...answers.map((answer) => tally.votes[answer]));
+    const keys = new Set(shown);
     for (const [key, row] of this.rows) {
       if (keys.has(key)) continue;
       row.element.remove();
       this.rows.delete(key);
     }
-    shown.forEach((each, place) => {
-      if (!this.rows.has(each.answer)) this.rows.set(each.answer, new Row(each.answer));
-      const row = this.rows.get(each.answer);
-      row.update(each, most, vote);
+    shown.forEach((answer, place) => {
+      if (!this.rows.has(answer)) this.rows.set(answer, new Row(answer));
+      const row = this.rows.get(answer);
+      row.update(vote, most);
       if (this.body.children[place] !== row.element)
         this.body.insertBefore(row.element, this.body.children[place] ?? null);
     });
@@ -78,11 +79,10 @@ export class Votes {
 }
 
 /** The first answers, the rejected one always among them. */
-function few(answers) {
+function few(answers, rejected) {
   if (answers.length <= MOST + 1) return answers;
   const shown = answers.slice(0, MOST);
-  const rejected = answers.find((each) => each.rejected);
-  if (rejected && !shown.includes(rejected)) shown[MOST - 1] = rejected;
+  if (rejected !== null && !shown.includes(rejected)) shown[MOST - 1] = rejected;
   return shown;
 }
 
@@ -95,41 +95,40 @@ class Row {
     this.element = el("tr", {}, this.name, ...this.cells.map((cell) => cell.element));
   }
 
-  update(each, most, vote) {
-    if (this.rejected !== each.rejected) {
-      this.rejected = each.rejected;
-      this.name.replaceChildren(answerSpan(this.answer, { rejected: each.rejected, most: 28 }));
+  update(vote, most) {
+    const rejected = this.answer === vote.tally.rejected;
+    if (this.rejected !== rejected) {
+      this.rejected = rejected;
+      this.name.replaceChildren(answerSpan(this.answer, { rejected, most: 28 }));
     }
-    this.element.classList.toggle("chosen", each.answer === vote.answer);
-    this.element.classList.toggle("rejected", each.rejected);
-    for (const cell of this.cells) cell.update(each, most);
+    this.element.classList.toggle("chosen", this.answer === vote.answer);
+    this.element.classList.toggle("rejected", rejected);
+    for (const cell of this.cells) cell.update(vote.tally, this.answer, most);
   }
 }
 
 class Cell {
   constructor(key) {
     this.key = key;
+    this.isShare = key === "shares";
     this.number = el("span", { class: "n" });
     this.bar = el("i", { class: "fill kept" });
     this.rest = el("i", { class: "fill aside" });
     this.element = el(
       "td",
-      { class: key },
+      { class: this.isShare ? "share" : null },
       this.number,
       el("span", { class: "track", "aria-hidden": "true" }, this.bar, this.rest),
     );
   }
 
-  update(each, most) {
-    const gone = each.rejected && this.key !== "all" && this.key !== "kept";
-    const value = each[this.key];
-    say(
-      this.number,
-      gone ? (this.key === "share" ? "" : "rejected") : this.key === "share" ? percent(value) : count(value),
-    );
+  update(tally, answer, most) {
+    const gone = answer === tally.rejected && (this.key === "kept_votes" || this.isShare);
+    const value = tally[this.key][answer];
+    say(this.number, gone ? (this.isShare ? "" : "rejected") : this.isShare ? percent(value) : count(value));
     this.element.classList.toggle("gone", gone);
-    const solid = this.key === "share" ? value : (this.key === "all" ? Math.min(each.kept, each.all) : value) / most;
-    this.bar.style.width = `${100 * (gone ? 0 : solid)}%`;
-    this.rest.style.width = `${this.key === "all" ? (100 * (each.all - Math.min(each.kept, each.all))) / most : 0}%`;
+    const above = this.key === "votes" ? tally.likely_right_votes[answer] : value;
+    this.bar.style.width = `${100 * (gone ? 0 : this.isShare ? value : above / most)}%`;
+    this.rest.style.width = `${this.isShare ? 0 : (100 * (value - above)) / most}%`;
   }
 }

@@ -24,7 +24,8 @@ from distrivote.store.beliefs import Beliefs, learned_first, learns, models_of, 
 from distrivote.store.columns import CONFIDENCE
 from distrivote.store.tables.questions import Questions
 from distrivote.store.tables.truth import UNKNOWN, Judge, is_right
-from distrivote.voting.ballot import Outcome
+from distrivote.voting.abstaining import abstains
+from distrivote.voting.ballot import Outcome, Tally
 from distrivote.voting.methods import parse_method
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import Scale, Seen, scale_of
@@ -129,23 +130,23 @@ def hold_elections(
     bar: Bar | None = None,
     same: str | Equality | None = None,
     scale: Scale = Scale.POSITIVE,
-    beliefs: Beliefs | None = None,
 ) -> Iterator[Results]:
     """Vote on all questions by all methods (canonical names), in order.
 
     `same` says when a winner is the right answer, where rows do not tell. `scale` is that of all
-    confidences; NotPositive if it is `POSITIVE` and one of them is not. `beliefs` are what `auto` believes of
-    each model; if they are not given, the first questions say it.
+    confidences; NotPositive if it is `POSITIVE` and one of them is not. The first questions say
+    what `auto` believes of each model.
     """
     bar = bar or Bar()
-    if beliefs is None and learns(methods):
+    beliefs: Beliefs = {}
+    if learns(methods):
         questions, beliefs = learned_first(questions)
     n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
     waiting: deque[Future[Results]] = deque()
     pool = ThreadPoolExecutor(n_threads)
     try:
         for some in questions:
-            waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale, beliefs or {}))
+            waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale, beliefs))
             # One in reserve per thread: memory holds a few batches, whatever the file's size.
             while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
                 yield waiting.popleft().result()
@@ -167,8 +168,31 @@ def _results(
     if scale is Scale.POSITIVE and scale_of(some.classes, some.confidences) is not scale:
         raise NotPositive
     outcomes = _outcomes(some, list(names), bar.calibration, scale, beliefs)
+    return _judged(some, outcomes, methods, bar, same)
+
+
+def results_of(
+    one: Questions,
+    tallies: Sequence[Tally],
+    majority: Tally,
+    bar: Bar | None = None,
+    same: str | Equality | None = None,
+) -> Results:
+    """Return the results of a single question whose votes are counted already."""
+    outcomes = {tally.method: _outcome(one, tally) for tally in (*tallies, majority)}
+    return _judged(one, outcomes, tuple(tally.method for tally in tallies), bar or Bar(), same)
+
+
+def _judged(
+    some: Questions,
+    outcomes: dict[str, Outcome],
+    methods: tuple[str, ...],
+    bar: Bar,
+    same: str | Equality | None,
+) -> Results:
+    """Return the results: which answers are given, and which of them are right."""
     # The majority that is only shown beside has nobody to keep an answer from.
-    least = {name: bar.min_probability if name in methods else 0.0 for name in names}
+    least = {name: bar.min_probability if name in methods else 0.0 for name in outcomes}
     judge = Judge(same)
     verdicts = {name: _verdict(some, outcome, least[name], judge) for name, outcome in outcomes.items()}
     return Results(
@@ -203,11 +227,28 @@ def _outcomes(
     }
 
 
+def _outcome(one: Questions, tally: Tally) -> Outcome:
+    """Return a tally as what `elect` gives for one pool."""
+    winner = -1 if tally.best is None else one.classes[tally.best]
+    rejected = one.classes[tally.dropped.argmax()] if tally.dropped.any() else -1
+    return Outcome(
+        winner=np.array([winner]),
+        share=np.array([tally.share]),
+        n_cast=np.array([tally.n_cast]),
+        n_kept=np.array([tally.n_kept]),
+        n_unmeasured=np.array([tally.n_unmeasured]),
+        rejected=np.array([rejected]),
+        separation=np.array([np.nan if tally.separation is None else tally.separation]),
+        probability=np.array([tally.probability]),
+        overrules=np.array([tally.overrules]),
+    )
+
+
 def _verdict(some: Questions, outcome: Outcome, min_probability: float, judge: Judge) -> Verdict:
     def labels(classes: npt.NDArray[np.int64]) -> pa.Array:
         return some.labels.take(pa.array(classes, mask=classes < 0))
 
-    abstained = (outcome.winner >= 0) & (outcome.probability < min_probability)
+    abstained = abstains(outcome, min_probability)
     return Verdict(
         answer=labels(np.where(abstained, -1, outcome.winner)),
         share=outcome.share,

@@ -1,0 +1,44 @@
+"""The JSON of a vote, once for every door: command line, server, page, files.
+
+`fields` says what each document has, and `schema` makes a JSON Schema of that. The others make documents:
+values in, plain dictionaries out, nothing read or written. docs/reference/documents.md describes them.
+"""
+
+from typing import TYPE_CHECKING
+
+from distrivote.faces import face
+
+if TYPE_CHECKING:
+    from distrivote.report.documents.schema import json_schema
+    from distrivote.report.documents.solutions import (
+        ask_document,
+        solution_document,
+        trajectory_documents,
+    )
+    from distrivote.report.documents.tallies import number, split_document, tally_document
+    from distrivote.report.documents.trajectories import stored_trajectory_document, trajectory_document
+    from distrivote.report.documents.votes import summary_document
+
+__all__ = [
+    "ask_document",
+    "json_schema",
+    "number",
+    "solution_document",
+    "split_document",
+    "stored_trajectory_document",
+    "summary_document",
+    "tally_document",
+    "trajectory_document",
+    "trajectory_documents",
+]
+
+__getattr__ = face(
+    __name__,
+    {
+        "schema": "json_schema",
+        "solutions": "ask_document solution_document trajectory_documents",
+        "tallies": "number split_document tally_document",
+        "trajectories": "stored_trajectory_document trajectory_document",
+        "votes": "summary_document",
+    },
+)
