@@ -292,7 +292,7 @@ def _printout(table: AnswerTable, as_json: bool) -> Printout:
     if as_json:
         return JsonPrintout(sys.stdout.buffer, table.columns.by)
     if sys.stdout.isatty():
-        return TablePrintout(open_console(sys.stdout))
+        return TablePrintout(open_console(sys.stdout), table.columns.by)
     return TabPrintout(sys.stdout.buffer, table.columns.by)
 
 

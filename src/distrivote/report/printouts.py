@@ -15,10 +15,17 @@ from rich.console import Console
 
 from distrivote.nouns import count, verb
 from distrivote.report.documents import summary_document
-from distrivote.report.documents.fields import TallyDocument
-from distrivote.report.terminal.votes import Choice, Score, VoteRow, summary, vote_table
-from distrivote.store.results.tables import json_lines, long_table, tab_header, tab_lines, wide_table
-from distrivote.store.results.votes import MAJORITY, Results, Totals, Verdict
+from distrivote.report.documents.fields import TallyDocument, VoteRow
+from distrivote.report.terminal.votes import Score, summary, vote_table
+from distrivote.store.results.tables import (
+    by_name,
+    json_lines,
+    long_table,
+    tab_header,
+    tab_lines,
+    wide_table,
+)
+from distrivote.store.results.votes import MAJORITY, Results, Totals
 from distrivote.voting.tallies import MIN_POOL, in_majority_only
 
 MOST_ROWS = 40
@@ -35,18 +42,19 @@ class Printout(Protocol):
 class TablePrintout:
     """The first questions as a table, and the summary below."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console, by: str | None) -> None:
+        self.console, self.by = console, by
         self.rows: list[VoteRow] = []
 
     def add(self, results: Results) -> None:
-        if len(self.rows) < MOST_ROWS:
-            self.rows += vote_rows(results, MOST_ROWS - len(self.rows))
+        left = MOST_ROWS * len(results.methods) - len(self.rows)
+        if left:
+            self.rows += long_table(results, self.by).slice(0, left).to_pylist()
 
     def finish(self, totals: Totals) -> None:
-        width = self.console.width
+        by = None if self.by is None else by_name(self.by)
         self.console.print()
-        self.console.print(vote_table(self.rows, totals.methods, width, totals.n_questions))
+        self.console.print(vote_table(self.rows, totals.methods, self.console.width, totals.n_questions, by))
         self.console.print()
         print_summary(self.console, totals)
 
@@ -113,38 +121,6 @@ def _copy(spool: Any, stdout: BinaryIO) -> None:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def vote_rows(results: Results, most: int) -> list[VoteRow]:
-    """Return the first questions as rows of the table."""
-    n = min(most, len(results))
-    beside = results.methods != (MAJORITY,) and MAJORITY not in results.methods
-    ids = [str(value) for value in results.ids.slice(0, n).to_pylist()]
-    groups = [None] * n if results.by is None else [str(by) for by in results.by.slice(0, n).to_pylist()]
-    choices = [_choices(results.verdicts[name], n) for name in results.methods]
-    majority = _choices(results.majority, n)
-    return [
-        VoteRow(ids[i], tuple(of[i] for of in choices), majority[i] if beside else None, groups[i])
-        for i in range(n)
-    ]
-
-
-def _choices(verdict: Verdict, n: int) -> list[Choice]:
-    right = {1: True, 0: False, -1: None}
-    return [
-        Choice(answer, right[known], share, n_kept, n_cast, rejected, probability, withheld)
-        for answer, known, share, n_kept, n_cast, rejected, probability, withheld in zip(
-            verdict.answer.slice(0, n).to_pylist(),
-            verdict.given_right[:n].tolist(),
-            verdict.share[:n].tolist(),
-            verdict.n_kept[:n].tolist(),
-            verdict.n_cast[:n].tolist(),
-            verdict.rejected.slice(0, n).to_pylist(),
-            verdict.probability[:n].tolist(),
-            verdict.withheld.slice(0, n).to_pylist(),
-            strict=True,
-        )
-    ]
 
 
 def print_summary(console: Console, totals: Totals) -> None:

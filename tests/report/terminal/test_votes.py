@@ -11,9 +11,10 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from distrivote.nouns import count
+from distrivote.report.documents.fields import VoteRow
 from distrivote.report.terminal.columns import Column, lines_of
 from distrivote.report.terminal.palette import DARK, LIGHT, palette
-from distrivote.report.terminal.votes import Choice, Score, VoteRow, summary, vote_table
+from distrivote.report.terminal.votes import Score, summary, vote_table
 from distrivote.report.text import shortened, visible
 
 WIDTHS = [20, 30, 45, 60, 80, 120, 200]
@@ -34,22 +35,33 @@ def shown(renderable: RenderableType, width: int, colour: bool = False) -> str:
     return console.file.getvalue()
 
 
-def row(question: str, answer: str | None, majority: str | None, **more: object) -> VoteRow:
-    choice = Choice(answer, share=0.714, n_kept=9, n_cast=31, **more)  # type: ignore[arg-type]
-    return VoteRow(question, (choice,), Choice(majority, right=choice.right))
+def row(
+    question: str,
+    answer: str | None,
+    majority: str | None,
+    correct: bool | None = None,
+    rejected: str | None = None,
+    method: str = "dis-gmm",
+) -> VoteRow:
+    return {
+        "question_id": question, "method": method, "answer": answer, "share": 0.714, "n_kept": 9,
+        "n_cast": 31, "n_unanswered": 0, "rejected": rejected, "correct": correct, "majority": majority,
+        "majority_correct": correct, "ground_truth": None, "probability": 0.623, "abstained": False,
+        "withheld": None, "n_unmeasured": 0,
+    }  # fmt: skip
 
 
 ROWS = [
-    row("aime-1", "12", "12", right=True),
+    row("aime-1", "12", "12", correct=True),
     row(
         "aime-2",
         "\\frac{\\sqrt{13}}{2} + \\text{a rather long formula}",
         "35",
-        right=False,
+        correct=False,
         rejected="2",
     ),
-    row("a question with a very long name indeed, longer than it needs to be", None, None, right=False),
-    row("数学オリンピックの問題", "答えは四十二です" * 5, "答え", right=True),
+    row("a question with a very long name indeed, longer than it needs to be", None, None, correct=False),
+    row("数学オリンピックの問題", "答えは四十二です" * 5, "答え", correct=True),
 ]
 
 
@@ -60,14 +72,15 @@ def test_the_table_says_it_with_words_and_marks() -> None:
         "answer",
         "majority",
         "share",
+        "probability",
         "kept",
         "/",
         "cast",
         "rejected",
     ]
-    assert lines[1].split() == ["aime-1", "✓", "12", "✓", "12", "71%", "9", "/", "31"]
+    assert lines[1].split() == ["aime-1", "✓", "12", "✓", "12", "71%", "62%", "9", "/", "31"]
     assert lines[2].startswith("  aime-2     ✗ \\frac{\\sqrt{13}}{2}")
-    assert lines[2].endswith("71%        9 / 31   2")
+    assert lines[2].endswith("71%           62%        9 / 31   2")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -84,20 +97,20 @@ def test_no_line_is_wider_than_the_terminal_and_none_wraps(width: int) -> None:
 def test_narrow_terminals_drop_columns_from_the_right() -> None:
     headers = [
         shown(vote_table(ROWS, ["dis-gmm"], width), width).splitlines()[0].split("  ")
-        for width in (120, 60, 45)
+        for width in (120, 75, 45)
     ]
     wide, middle, narrow = ([name.strip() for name in names if name.strip()] for names in headers)
-    assert wide == ["question", "answer", "majority", "share", "kept / cast", "rejected"]
+    assert wide == ["question", "answer", "majority", "share", "probability", "kept / cast", "rejected"]
     assert middle == wide[:-1]
     assert narrow == wide[:3]
 
 
 def test_of_a_question_in_a_group_the_name_of_the_group_is_shortened() -> None:
     model = "AM-Thinking-v1-with-a-long-name"
-    rows = [
-        VoteRow(each, ROWS[1].choices, ROWS[1].majority, group=model) for each in ("7", "12", "x" * 40 + "z")
-    ]
-    wide, narrow = (shown(vote_table(rows, ["dis-gmm"], width), width).splitlines() for width in (200, 40))
+    rows = [ROWS[1] | {"question_id": each, "model": model} for each in ("7", "12", "x" * 40 + "z")]
+    wide, narrow = (
+        shown(vote_table(rows, ["dis-gmm"], width, by="model"), width).splitlines() for width in (200, 40)
+    )
     assert wide[1].startswith("  AM-Thinking-v1-with-a-long-na…/7 ")
     starts = [line.split()[0] for line in narrow[1:]]
     assert starts[:2] == ["AM-Thinkin…/7", "AM-Thinki…/12"]
@@ -106,7 +119,7 @@ def test_of_a_question_in_a_group_the_name_of_the_group_is_shortened() -> None:
 
 def test_several_methods_keep_the_majority_at_any_width() -> None:
     methods = [f"method-{i}" for i in range(8)]
-    rows = [VoteRow("q", tuple(Choice("a long answer") for _ in methods), Choice("other"))]
+    rows = [row("q", "a long answer", "other", method=method) for method in methods]
     for width in WIDTHS:
         header = shown(vote_table(rows, methods, width), width).splitlines()[0]
         assert "majo" in header
@@ -168,7 +181,7 @@ def test_long_text_is_shortened_with_an_ellipsis() -> None:
 
 @pytest.mark.parametrize("hostile", ["[bold]x[/]", "\x1b[2J\x1b[31m", "[link=http://x]y[/link]", ":smile:"])
 def test_a_model_cant_draw(hostile: str) -> None:
-    text = shown(vote_table([row(hostile, hostile, hostile, rejected=hostile)], ["sc"], 200), 200)
+    text = shown(vote_table([row(hostile, hostile, hostile, rejected=hostile)], ["dis-gmm"], 200), 200)
     assert text.count(visible(hostile)) == 4
     assert "\x1b" not in text
 

@@ -13,39 +13,13 @@ from rich.console import Group
 from rich.text import Text
 
 from distrivote.nouns import count
+from distrivote.report.documents.fields import VoteRow
 from distrivote.report.terminal.columns import INDENT, Column, indented, left_out, lines_of
 from distrivote.report.terminal.palette import CHECK, CROSS, Palette, palette
 from distrivote.report.text import shortened
+from distrivote.store.results.votes import MAJORITY
 
 NO_ANSWER = "no answer"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What one method says about one question."""
-
-    answer: str | None
-    right: bool | None = None
-    """None: nobody knows."""
-
-    share: float = 0.0
-    n_kept: int = 0
-    n_cast: int = 0
-    rejected: str | None = None
-    probability: float | None = None
-    withheld: str | None = None
-    """The answer that was not probable enough to be given."""
-
-
-@dataclass(frozen=True, slots=True)
-class VoteRow:
-    """One question: a choice per method, and the majority's where it is shown beside."""
-
-    question: str
-    choices: tuple[Choice, ...]
-    majority: Choice | None
-    group: str | None = None
-    """What the question belongs to, as a model; shown before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,57 +33,65 @@ class Score:
 
 
 def vote_table(
-    rows: Sequence[VoteRow], methods: Sequence[str], width: int, n_questions: int | None = None
+    rows: Sequence[VoteRow],
+    methods: Sequence[str],
+    width: int,
+    n_questions: int | None = None,
+    by: str | None = None,
 ) -> Group:
     """Return a line per question.
 
     Args:
-        rows: The questions to show.
-        methods: Their names, in the order of each row's choices.
+        rows: The questions to show, in order, with a row for each method.
+        methods: Their names, in the order of each question's rows.
         width: Of the terminal.
         n_questions: How many there are in all, if more than are shown.
+        by: The field that says what a question belongs to, as a model; shown before it.
     """
     colours = palette()
-    columns = [_questions(rows)]
+    first = rows[:: len(methods)]
+    columns = [_questions(first, by)]
     for index, name in enumerate(methods):
         header = "answer" if len(methods) == 1 else name
-        answers = [_answer(row.choices[index], colours, bold=True) for row in rows]
-        columns.append(Column(header, answers, least=11, must=index == 0))
-    if rows and rows[0].majority is not None:
-        beside = [_answer(row.majority, colours) for row in rows if row.majority is not None]
+        given = [
+            _answer(row["answer"], row["correct"], colours, row["withheld"], bold=True)
+            for row in rows[index :: len(methods)]
+        ]
+        columns.append(Column(header, given, least=11, must=index == 0))
+    if MAJORITY not in methods:
+        beside = [_answer(row["majority"], row["majority_correct"], colours) for row in first]
         columns.append(Column("majority", beside, least=11, must=True))
     if len(methods) == 1:
-        columns += _details([row.choices[0] for row in rows], colours)
+        columns += _details(rows, colours)
     lines = [*lines_of(columns, width), *left_out(columns, width)]
-    if n_questions is not None and n_questions > len(rows):
-        more = f"…{count(n_questions - len(rows), 'more question')}; -o FILE or --json gives all"
+    if n_questions is not None and n_questions > len(first):
+        more = f"…{count(n_questions - len(first), 'more question')}; -o FILE or --json gives all"
         lines.append(indented(more, width, "dim"))
     return Group(*lines)
 
 
-def _questions(rows: Sequence[VoteRow]) -> Column:
+def _questions(rows: Sequence[VoteRow], by: str | None) -> Column:
     """Return the ids; where they don't fit, the name of a group is shortened and not the question."""
-    if any(row.group is not None for row in rows):
-        groups = [_text(row.group or "") for row in rows]
-        ends = [_text(f"/{row.question}") for row in rows]
-        return Column("question", groups, most=32, least=12, must=True, ends=ends)
-    return Column("question", [_text(row.question) for row in rows], most=32, least=12, must=True)
+    ids = [str(row["question_id"]) for row in rows]
+    if by is None:
+        return Column("question", [_text(each) for each in ids], most=32, least=12, must=True)
+    groups = [_text(str(row[by])) for row in rows]  # type: ignore[literal-required]
+    ends = [_text(f"/{each}") for each in ids]
+    return Column("question", groups, most=32, least=12, must=True, ends=ends)
 
 
-def _details(choices: Sequence[Choice], colours: Palette) -> list[Column]:
-    there = [c.answer is not None or c.withheld is not None for c in choices]
-    shares = [Text(f"{c.share:.0%}" if shown else "") for c, shown in zip(choices, there, strict=True)]
-    votes = [Text(f"{c.n_kept:,} / {c.n_cast:,}") for c in choices]
-    details = [Column("share", shares, right=True)]
-    if any(c.probability is not None for c in choices):
-        likely = [
-            Text(f"{c.probability:.0%}" if shown and c.probability is not None else "")
-            for c, shown in zip(choices, there, strict=True)
-        ]
-        details.append(Column("probability", likely, right=True))
-    details.append(Column("kept / cast", votes, right=True))
-    if any(c.rejected is not None for c in choices):
-        struck = [Text(shortened(c.rejected or ""), style=colours.rejected) for c in choices]
+def _details(rows: Sequence[VoteRow], colours: Palette) -> list[Column]:
+    def percent(value: float, row: VoteRow) -> Text:
+        there = row["answer"] is not None or row["withheld"] is not None
+        return Text(f"{value:.0%}" if there else "")
+
+    details = [
+        Column("share", [percent(row["share"], row) for row in rows], right=True),
+        Column("probability", [percent(row["probability"], row) for row in rows], right=True),
+        Column("kept / cast", [Text(f"{row['n_kept']:,} / {row['n_cast']:,}") for row in rows], right=True),
+    ]
+    if any(row["rejected"] is not None for row in rows):
+        struck = [Text(shortened(row["rejected"] or ""), style=colours.rejected) for row in rows]
         details.append(Column("rejected", struck, most=24, least=10))
     return details
 
@@ -144,15 +126,21 @@ def _text(text: str) -> Text:
     return Text(shortened(text))
 
 
-def _answer(choice: Choice, colours: Palette, bold: bool = False) -> Text:
+def _answer(
+    answer: str | None,
+    correct: bool | None,
+    colours: Palette,
+    withheld: str | None = None,
+    bold: bool = False,
+) -> Text:
     text = Text()
-    if choice.right is not None:
-        text.append(*((CHECK, colours.right) if choice.right else (CROSS, colours.wrong)))
+    if correct is not None:
+        text.append(*((CHECK, colours.right) if correct else (CROSS, colours.wrong)))
         text.append(" ")
-    if choice.withheld is not None:
-        text.append(f"withheld ({shortened(choice.withheld)})", style=colours.quiet)
-    elif choice.answer is None:
+    if withheld is not None:
+        text.append(f"withheld ({shortened(withheld)})", style=colours.quiet)
+    elif answer is None:
         text.append(NO_ANSWER, style=colours.quiet)
     else:
-        text.append(shortened(choice.answer), style="bold" if bold else "")
+        text.append(shortened(answer), style="bold" if bold else "")
     return text
