@@ -64,9 +64,9 @@ def test_a_server_without_log_probabilities_is_told_in_the_words_of_each_door(up
     same = f"{upstream} gives no log-probabilities, which SelfStepConf needs: use "
     then = " for plain sampling, which can be voted on by majority (sc)"
     assert command == same + "--no-ssc" + then
-    assert str(caught.value) == same + "`ssc=None`" + then
+    assert str(caught.value) == same + "`steering=None`" + then
     assert request["message"] == same + '"distrivote": {"ssc": false}' + then
-    assert (caught.value.argument, request["param"]) == ("ssc", "distrivote.ssc")
+    assert (caught.value.argument, request["param"]) == ("steering", "distrivote.ssc")
 
 
 def test_an_unknown_method_names_the_argument_that_is_wrong() -> None:
@@ -98,7 +98,7 @@ def test_a_budget_that_a_server_does_not_take_is_the_field_of_its_request() -> N
             "check the server's base_urls",
             "check the server's base_urls",
         ),
-        ("use `ssc=None`", "use --no-ssc", 'use "distrivote": {"ssc": false}', 'use "ssc": false'),
+        ("use `steering=None`", "use --no-ssc", 'use "distrivote": {"ssc": false}', 'use "ssc": false'),
         ("see `unknown`", "see `unknown`", "see the server's unknown", "see the server's unknown"),
     ],
 )

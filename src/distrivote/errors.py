@@ -8,7 +8,7 @@
 
 An error has three parts: its `message` says what came and where, its `hint` what to do next, and its
 `argument` is the Python name of what is wrong. A hint names arguments in backticks, as Python has them:
-`budget`, `ssc=None`, `same="math"`. Python shows that as it is; the command line writes its options instead
+`budget`, `steering=None`, `same="math"`. Python shows that as it is; the command line writes its options
 (`cli/words.py`), the server its fields (`server/words.py`). So do notes, the sentences beside a result.
 What belongs under an error, a line each, are its notes (`add_note`).
 

@@ -1,6 +1,6 @@
 """Arguments as the command line has them: what hints and notes name in backticks -> options.
 
-`budget` becomes --budget, `same="math"` --same math, `ssc=None` --no-ssc, `new=True` --new.
+`budget` becomes --budget, `same="math"` --same math, `steering=None` --no-ssc, `new=True` --new.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ _OPTIONS = {
     "confidence": "--confidence-column",
     "n_parallel": "--parallel",
     "question": "--question-column",
+    "steering": "--ssc",
     "text": "--text-column",
     "truth": "--truth-column",
 } | {
@@ -30,7 +31,7 @@ _OFF = ("None", "False")
 def option(name: str, value: str | None = None) -> str | None:
     """Return the option for an argument, None if there is none.
 
-    >>> option("base_urls"), option("same", '"math"'), option("ssc", "None"), option("new", "True")
+    >>> option("base_urls"), option("same", '"math"'), option("steering", "None"), option("new", "True")
     ('--base-url', '--same math', '--no-ssc', '--new')
     """
     known = _OPTIONS.get(name)

@@ -125,7 +125,7 @@ def generate_run(
         watch: Called with how far it is.
     """
     if limit is not None and limit < 1:
-        raise InputError(f"limit is {limit}: ask for at least one problem")
+        raise InputError(f"limit is {limit}", hint="ask for at least one problem", argument="limit")
     whole = load(benchmark, limit=limit) if isinstance(benchmark, str) else benchmark
     if params is None and isinstance(engine, EngineChoice):
         params = SamplingParams(max_tokens=engine.default_max_tokens)
@@ -173,7 +173,9 @@ def sample_run(
             )
     check_budget(settings.budget)
     if max_tokens_total is not None and max_tokens_total < 1:
-        raise InputError(f"max_tokens_total is {max_tokens_total}: give 1 or more")
+        raise InputError(
+            f"max_tokens_total is {max_tokens_total}", hint="give 1 or more", argument="max_tokens_total"
+        )
     if cluster is not None and not isinstance(engine, DeferredEngine):
         raise InputError("a cluster opens engines of its own: give an EngineChoice, not an open engine")
     manifest = settings.manifest(engine.name, engine.model)

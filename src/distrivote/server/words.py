@@ -1,7 +1,7 @@
 """Arguments as requests have them: what hints name in backticks -> fields of JSON.
 
-`budget` becomes distrivote.budget, `ssc=None` "distrivote": {"ssc": false}. What no request can say is up to
-whoever runs the server, and called the server's.
+`budget` becomes distrivote.budget, `steering=None` "distrivote": {"ssc": false}. What no request can say is
+up to whoever runs the server, and called the server's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ _OF_SSC = frozenset(("alpha", "delta", "reflection", "split"))
 _OF_REQUESTS = frozenset(
     ("max_tokens", "messages", "min_p", "prompt", "question", "seed", "temperature", "top_k", "top_p")
 )
+_RENAMED = {"steering": "ssc"}
 _JSON = {"None": "false", "False": "false", "True": "true"}
 
 
@@ -31,6 +32,7 @@ class Fields:
         >>> API.param("budget"), API.param("max_tokens"), PAGE.param("budget"), API.param("base_urls")
         ('distrivote.budget', 'max_tokens', 'budget', None)
         """
+        argument = _RENAMED.get(argument or "", argument)
         if argument in _OF_SSC:
             return f"{self.param('ssc')}.{argument}"
         if self.parent is not None and argument in _OF_VOTES:
@@ -40,7 +42,7 @@ class Fields:
     def spell(self, name: str, value: str | None = None) -> str:
         """Return an argument, or what to set it to, as these requests write it.
 
-        >>> API.spell("ssc", "None"), PAGE.spell("same", '"math"'), API.spell("base_urls")
+        >>> API.spell("steering", "None"), PAGE.spell("same", '"math"'), API.spell("base_urls")
         ('"distrivote": {"ssc": false}', '"same": "math"', "the server's base_urls")
         """
         path = self.param(name)
@@ -48,8 +50,8 @@ class Fields:
             return f"the server's {name}" if value is None else f"the server's {name}={value}"
         if value is None:
             return path
-        pair = f'"{name}": {_JSON.get(value, value)}'
-        return pair if path == name else f'"{self.parent}": {{{pair}}}'
+        pair = f'"{_RENAMED.get(name, name)}": {_JSON.get(value, value)}'
+        return pair if self.parent is None or name in _OF_REQUESTS else f'"{self.parent}": {{{pair}}}'
 
 
 API = Fields("distrivote")

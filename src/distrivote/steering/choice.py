@@ -29,7 +29,9 @@ def steering_of(steering: Steering) -> Controller | None:
             raise UnknownNameError("steering", steering, (AUTO,))
         return SelfStepConf()
     if isinstance(steering, type) or not hasattr(steering, "start"):
-        raise InputError(f"steering is {steering!r}: give 'auto', a controller or None")
+        raise InputError(
+            f"steering is {steering!r}", hint="give 'auto', a controller or None", argument="steering"
+        )
     return steering
 
 

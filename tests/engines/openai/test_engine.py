@@ -486,7 +486,7 @@ def test_no_log_probabilities_leave_majority_voting(gives: int) -> None:
         assert [t.text for t in found] == [PLAIN, PLAIN]
         assert all(t.tokens == () for t in found)
         assert "majority voting decides on its replies" in engine.notes[0]
-        with pytest.raises(EngineError, match="which SelfStepConf needs: use `ssc=None`"):
+        with pytest.raises(EngineError, match="which SelfStepConf needs: use `steering=None`"):
             sample(engine, 2, controller=SelfStepConf())
 
 
@@ -684,7 +684,7 @@ def test_a_controller_that_the_plugin_does_not_know_is_done_by_continuation() ->
 @pytest.mark.parametrize("prefill", ["never", "refused"])
 def test_a_server_that_can_do_neither_gets_one_sentence(prefill: str) -> None:
     with serving(ToyServer(story, prefill=prefill, completes=False)) as (server, engine):
-        with pytest.raises(EngineError, match="use `ssc=None` for plain sampling") as caught:
+        with pytest.raises(EngineError, match="use `steering=None` for plain sampling") as caught:
             sample(engine, 4, controller=SelfStepConf())
         assert server.url in str(caught.value)
         assert server.sampled() == []  # never silently plain

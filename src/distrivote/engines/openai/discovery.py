@@ -137,8 +137,8 @@ class Discovery:
             raise Fault(
                 f"{server.url} gives no log-probabilities, which SelfStepConf needs",
                 Scope.CALL,
-                hint="use `ssc=None` for plain sampling, which can be voted on by majority (sc)",
-                argument="ssc",
+                hint="use `steering=None` for plain sampling, which can be voted on by majority (sc)",
+                argument="steering",
             )
         return await self._steered(server, self._controller)
 
@@ -159,8 +159,8 @@ class Discovery:
                 f"{server.url} does not run the SelfStepConf plugin",
                 Scope.CALL,
                 hint="start vLLM with --logits-processors distrivote.engines.vllm.plugin:SelfStepConf, or use"
-                " `ssc=None` for plain sampling",
-                argument="ssc",
+                " `steering=None` for plain sampling",
+                argument="steering",
             )
         if self._settings.endpoint == "completions":
             return SteeringPlan(continues=True)
@@ -172,8 +172,8 @@ class Discovery:
                 f"{server.url} has no SelfStepConf plugin and can't continue a reply that was begun, so there"
                 " is no SelfStepConf with it",
                 Scope.CALL,
-                hint="use `ssc=None` for plain sampling, or vLLM with the plugin",
-                argument="ssc",
+                hint="use `steering=None` for plain sampling, or vLLM with the plugin",
+                argument="steering",
             )
         return SteeringPlan(continues=True, way=server.facts.continuation)
 

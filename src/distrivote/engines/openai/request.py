@@ -272,8 +272,8 @@ class Sampler:
                         f"{server.url} splits off the thinking and can't continue inside it, so SelfStepConf"
                         " can't be used",
                         Scope.CALL,
-                        hint="take `thinking=False`, `ssc=None`, or vLLM with the plugin",
-                        argument="ssc",
+                        hint="take `thinking=False`, `steering=None`, or vLLM with the plugin",
+                        argument="steering",
                     )
                 item.begun = Begun(server, reply.fork(), n_prompt)
                 prefix = reply.prefix
