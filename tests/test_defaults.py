@@ -12,7 +12,8 @@ PACKAGE = Path(defaults.__file__).parent
 DEFAULTED = {
     "alpha": "ALPHA", "budget": "BUDGET", "delta": "DELTA", "host": "HOST", "intervals": "N_INTERVALS",
     "k": "K", "max_concurrency": "MAX_CONCURRENCY", "max_tokens": "MAX_TOKENS", "measure": "MEASURE",
-    "method": "METHOD", "min_p": "MIN_P", "n_parallel": "N_PARALLEL", "n_repeats": "N_REPEATS",
+    "method": "METHOD", "min_p": "MIN_P", "min_probability": "MIN_PROBABILITY",
+    "n_parallel": "N_PARALLEL", "n_repeats": "N_REPEATS",
     "n_slots": "N_SLOTS", "n_warmup": "N_WARMUP", "port": "PORT", "reflection": "REFLECTION",
     "repeats": "N_REPEATS", "same": "SAME", "share": "STOP_SHARE", "split": "SPLIT", "template": "TEMPLATE",
     "temperature": "TEMPERATURE", "top_k": "TOP_K", "top_p": "TOP_P",

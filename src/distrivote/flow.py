@@ -16,7 +16,7 @@ from contextlib import closing
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
 from distrivote.confidence import Measure
-from distrivote.defaults import BUDGET, METHOD
+from distrivote.defaults import BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
 from distrivote.errors import EngineError
 from distrivote.poll import Poll
@@ -42,7 +42,7 @@ def solve(
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     calibration: Calibration | None = None,
-    min_probability: float = 0.0,
+    min_probability: float = MIN_PROBABILITY,
     watch: Watch | None = None,
 ) -> Solution:
     """Sample `budget` trajectories, steered by a controller, and vote.
@@ -174,7 +174,7 @@ def solution_of(
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     n_asked: int | None = None,
     calibration: Calibration | None = None,
-    min_probability: float = 0.0,
+    min_probability: float = MIN_PROBABILITY,
 ) -> Solution:
     """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these.
 

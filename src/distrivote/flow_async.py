@@ -15,7 +15,7 @@ from contextlib import aclosing, closing
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
 from distrivote.confidence import Measure
-from distrivote.defaults import BUDGET, METHOD
+from distrivote.defaults import BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
 from distrivote.errors import EngineError
 from distrivote.flow import progress_sum, sample_into
@@ -42,7 +42,7 @@ async def asolve(
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     calibration: Calibration | None = None,
-    min_probability: float = 0.0,
+    min_probability: float = MIN_PROBABILITY,
     watch: Watch | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""

@@ -23,7 +23,7 @@ import numpy as np
 from distrivote.answers.equality import Equality, equality
 from distrivote.answers.extract import OwnExtractor, extractor
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, Measure
-from distrivote.defaults import BUDGET, METHOD
+from distrivote.defaults import BUDGET, MAX_BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.problem import Problem
@@ -39,9 +39,6 @@ from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.stopping import StopRule, stop_rule
 from distrivote.voting.vote import vote
-
-MAX_BUDGET = 100_000
-"""More trajectories than this for one question are taken for a slip of the finger."""
 
 
 class Batch(NamedTuple):
@@ -92,7 +89,7 @@ class Poll:
         extract: str | re.Pattern[str] | OwnExtractor | None = None,
         k: int = DEFAULT_K,
         calibration: Calibration | None = None,
-        min_probability: float = 0.0,
+        min_probability: float = MIN_PROBABILITY,
         eager: bool = False,
     ) -> None:
         self.problem = problem_of(problem)

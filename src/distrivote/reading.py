@@ -31,7 +31,7 @@ from distrivote.confidence.steps import StepEnds
 from distrivote.confidence.tokens import check_k
 from distrivote.defaults import SPLIT
 from distrivote.errors import InputError
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.splitting import Splitter, splitter, step_ends
 from distrivote.steering import ENDED
 from distrivote.trajectory import Floats, Trajectory
@@ -292,7 +292,7 @@ def _notes(pairs: Sequence[tuple[Trajectory, Reading]], measure: Measure) -> lis
         notes.append(f"{n_noted} of {len(pairs)} trajectories have such a note; this was the first")
     n_ended = sum(reading.is_ended for _, reading in pairs)
     if n_ended:
-        were, have = ("was", "has") if n_ended == 1 else ("were", "have")
+        were, have = verb(n_ended, "were"), verb(n_ended, "have")
         of = count(len(pairs), "trajectory")
         notes.append(f"{n_ended} of {of} {were} ended for low confidence and {have} no vote")
     return notes

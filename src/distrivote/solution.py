@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from distrivote.defaults import MIN_PROBABILITY
 from distrivote.problem import Problem
 from distrivote.reading import Reading
 from distrivote.trajectory import Trajectory
@@ -33,7 +34,7 @@ class Solution:
     stopped: str | None = None
     """Why there are fewer trajectories than the budget, in a sentence: the rule, or the engine's failure."""
 
-    min_probability: float = 0.0
+    min_probability: float = MIN_PROBABILITY
     """An answer that is less probable than this is withheld."""
 
     @property
@@ -43,7 +44,7 @@ class Solution:
 
     @property
     def withheld(self) -> str | None:
-        """Why the answer is not to be given, in a sentence; None if it is."""
+        """Why the answer is not to be given, without saying it; None if it is."""
         return withheld(self.tally, self.min_probability)
 
     @property

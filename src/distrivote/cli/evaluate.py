@@ -13,7 +13,7 @@ from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import note, say
 from distrivote.cli.options import OUTPUT, By, ColumnOptions, FileSignal, Json, Same
 from distrivote.cli.progress import ProgressDisplay
-from distrivote.defaults import N_REPEATS
+from distrivote.defaults import EVALUATION_BUDGET, N_REPEATS
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class EvaluationOptions(OptionGroup):
         int | None,
         typer.Option(
             metavar="N",
-            help="Trajectories per vote; by default 128, or as many as every question has.",
+            help=f"Trajectories per vote; by default {EVALUATION_BUDGET}, or as many as every question has.",
             show_default=False,
         ),
     ] = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrivote.cli.run_sampling import quoted_without_key
 from distrivote.cli.sampling_options import SteeringOptions
+from distrivote.defaults import EVALUATION_BUDGET, TEMPERATURE
 
 if TYPE_CHECKING:
     from distrivote.benchmarks import Benchmark
@@ -136,8 +137,6 @@ def steps_of(grid: Grid, stage: Stage, benchmarks: Mapping[str, int]) -> list[St
 
 def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
     """Yield what a reader of the numbers should know of the settings."""
-    from distrivote.defaults import EVALUATION_BUDGET as BUDGET
-
     settings = grid.settings
     if settings.name is None:
         yield (
@@ -158,10 +157,10 @@ def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
                 f"{first.stage.name} at a scale of {grid.scale:g}: {first.budget} trajectories per question"
                 f" where the paper has {whole}{fewer}"
             )
-            if settings.name is not None and first.budget < min(BUDGET, whole):
+            if settings.name is not None and first.budget < min(EVALUATION_BUDGET, whole):
                 yield (
                     f"{first.stage.name}: votes are over {first.budget} trajectories at most and in the paper"
-                    f" over {min(BUDGET, whole)}: its numbers do not compare"
+                    f" over {min(EVALUATION_BUDGET, whole)}: its numbers do not compare"
                 )
 
 
@@ -188,7 +187,7 @@ def generate_command(grid: Grid, step: Step) -> list[str]:
     thinking, temperature = grid.settings.thinking, grid.params(step.stage).temperature
     words = ["generate", step.benchmark, "-o", step.run, "--model", grid.model, *grid.engine_words]
     words += ["--budget", str(step.budget), "--max-tokens", str(grid.max_tokens)]
-    if temperature != 0.6:
+    if temperature != TEMPERATURE:
         words += ["--temperature", f"{temperature:g}"]
     if thinking is not None:
         words.append("--thinking" if thinking else "--no-thinking")

@@ -11,6 +11,7 @@ from distrivote.cli.messages import note
 from distrivote.cli.options import OUTPUT, ColumnOptions, Json, Same, StorageOptions
 from distrivote.cli.sampling_options import Split
 from distrivote.cli.words import worded
+from distrivote.defaults import SPLIT
 
 if TYPE_CHECKING:
     from distrivote.store.importing import Imported
@@ -99,7 +100,7 @@ def import_files(
         imported = import_all(
             files,
             output,
-            reading=ImportOptions(extract, split or "paragraph", columns=read, text=text_column),
+            reading=ImportOptions(extract, split or SPLIT, columns=read, text=text_column),
             keep=storage.keep(),
             model=model,
             same=same,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from distrivote.cli.groups import OptionGroup
-from distrivote.defaults import METHOD
+from distrivote.defaults import MEASURE, METHOD, MIN_PROBABILITY
 
 if TYPE_CHECKING:
     from distrivote.benchmarks import Benchmark
@@ -72,7 +72,7 @@ class MethodOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The measure to vote with, answer-step by default: mean, tail, lowest-group,"
+            help=f"The measure to vote with, {MEASURE} by default: mean, tail, lowest-group,"
             " bottom-groups, logprob, perplexity, entropy, self-certainty or length.",
             show_default=False,
         ),
@@ -98,7 +98,7 @@ class BeliefOptions(OptionGroup):
 
     min_probability: Annotated[
         float, typer.Option(metavar="P", help="Withhold an answer that is less probable than this, 0 to 1.")
-    ] = 0.0
+    ] = MIN_PROBABILITY
     calibration: Annotated[
         str | None,
         typer.Option(

@@ -11,6 +11,7 @@ from distrivote.cli.console import open_console
 from distrivote.cli.messages import note
 from distrivote.cli.options import Json
 from distrivote.cli.sampling_options import Seed
+from distrivote.defaults import PLANNED_BUDGETS, SEED
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def plan(
     tokens: Annotated[
         float | None, typer.Option(metavar="N", help="Mean length of a trajectory.", show_default=False)
     ] = None,
-    budgets: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Trajectories per question.")
-    ] = "1,8,16,32,64,128,256",
+    budgets: Annotated[str, typer.Option(metavar="N,N,...", help="Trajectories per question.")] = ",".join(
+        map(str, PLANNED_BUDGETS)
+    ),
     questions: Annotated[int, typer.Option(metavar="N", help="How many are simulated.")] = 3000,
-    seed: Seed = 0,
+    seed: Seed = SEED,
     as_json: Json = False,
 ) -> None:
     """Say what each budget buys: simulated accuracy and cost per question.

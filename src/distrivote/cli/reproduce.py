@@ -21,6 +21,7 @@ from distrivote.cli.sampling_options import (
     SteeringOptions,
     Thinking,
 )
+from distrivote.defaults import SEED
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def reproduce(
         ),
     ] = None,
     thinking: Thinking = None,
-    seed: Seed = 0,
+    seed: Seed = SEED,
     arms: ArmOptions,
     model: PaperModelOptions,
     machines: MachineOptions,

@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from distrivote.cli.groups import OptionGroup
-from distrivote.defaults import ALPHA, DELTA, MIN_P, REFLECTION, TEMPERATURE, TOP_K, TOP_P
+from distrivote.defaults import (
+    ALPHA,
+    DELTA,
+    MAX_TOKENS,
+    MAX_TOKENS_BUILT_IN,
+    MAX_TOKENS_LARGE,
+    MIN_P,
+    N_PARALLEL,
+    N_SLOTS,
+    REFLECTION,
+    SEED,
+    SPLIT,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+)
 
 if TYPE_CHECKING:
     from distrivote.benchmarks.shard import Shard
@@ -62,7 +77,8 @@ MaxTokens = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="The longest trajectory; 256 for the built-in model, 1024 for other GGUF files, else 16384.",
+        help=f"The longest trajectory; {MAX_TOKENS_BUILT_IN} for the built-in model, {MAX_TOKENS} for other"
+        f" GGUF files, else {MAX_TOKENS_LARGE}.",
         show_default=False,
     ),
 ]
@@ -116,7 +132,9 @@ class ModelOptions(OptionGroup):
     api_key: ApiKey = None
     slots: Annotated[
         int | None,
-        typer.Option(metavar="N", help="embedded: trajectories that advance together, 32 by default."),
+        typer.Option(
+            metavar="N", help=f"embedded: trajectories that advance together, {N_SLOTS} by default."
+        ),
     ] = None
     threads: Annotated[
         int | None,
@@ -124,7 +142,7 @@ class ModelOptions(OptionGroup):
     ] = None
     parallel: Annotated[
         int | None,
-        typer.Option(metavar="N", help="openai: trajectories under way at most, 64 by default."),
+        typer.Option(metavar="N", help=f"openai: trajectories under way at most, {N_PARALLEL} by default."),
     ] = None
     option: Annotated[
         list[str] | None,
@@ -174,7 +192,7 @@ class SamplingOptions(OptionGroup):
     ] = MIN_P
     max_tokens: MaxTokens = None
     thinking: Thinking = None
-    seed: Seed = 0
+    seed: Seed = SEED
 
     def params(self, choice: EngineChoice) -> SamplingParams:
         """Return the settings; the engine says how long trajectories may get if the options do not."""
@@ -217,7 +235,7 @@ class SteeringOptions(OptionGroup):
                 "--as-published says how SelfStepConf reflects, and SelfStepConf is off: leave it or --no-ssc"
                 " and --deepconf out"
             )
-        steps = splitter(self.split or ("exact" if self.as_published else "paragraph"))
+        steps = splitter(self.split or ("exact" if self.as_published else SPLIT))
         if not self.ssc:
             return None
         return SelfStepConf(self.alpha, self.delta, self.reflection, steps, self.guard, self.as_published)

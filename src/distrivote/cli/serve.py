@@ -12,7 +12,15 @@ from distrivote.cli.messages import say
 from distrivote.cli.options import BeliefOptions, MethodOptions, Same
 from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc
 from distrivote.cli.words import worded
-from distrivote.defaults import HOST, MAX_CONCURRENCY, PORT, SERVER_MAX_BUDGET
+from distrivote.defaults import (
+    BUDGET,
+    HOST,
+    MAX_CONCURRENCY,
+    MAX_TOKENS_LIMIT,
+    MAX_TOKENS_LIMIT_EMBEDDED,
+    PORT,
+    SERVER_MAX_BUDGET,
+)
 from distrivote.errors import DistrivoteError, EngineError, MissingPackageError, reworded
 
 if TYPE_CHECKING:
@@ -59,7 +67,7 @@ class ServerOptions(OptionGroup):
         int | None,
         typer.Option(
             metavar="N",
-            help="Trajectories where a request does not say it, 32 by default.",
+            help=f"Trajectories where a request does not say it, {BUDGET} by default.",
             show_default=False,
         ),
     ] = None
@@ -93,14 +101,14 @@ class ServerOptions(OptionGroup):
 
             Run.open(self.run)
         usual = choice.default_max_tokens if self.max_tokens is None else self.max_tokens
+        longest = MAX_TOKENS_LIMIT_EMBEDDED if choice.engine == "embedded" else MAX_TOKENS_LIMIT
         return Settings(
             api_key=key,
-            budget=min(32, self.max_budget) if self.budget is None else self.budget,
+            budget=min(BUDGET, self.max_budget) if self.budget is None else self.budget,
             max_budget=self.max_budget,
             max_concurrency=self.max_concurrency,
             max_tokens=usual,
-            # The embedded engine holds the memory of all trajectories at their longest.
-            max_tokens_limit=max(usual, 4096 if choice.engine == "embedded" else 131_072),
+            max_tokens_limit=max(usual, longest),
             template=self.template or choice.default_template,
             run=None if self.run is None else Path(self.run),
             hosts=LOOPBACK if key is None else (),

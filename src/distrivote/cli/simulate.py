@@ -10,6 +10,7 @@ import typer
 from distrivote.cli.console import open_console
 from distrivote.cli.options import OUTPUT, Json
 from distrivote.cli.sampling_options import Seed
+from distrivote.defaults import SEED
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def simulate(
     tokens: Annotated[
         int, typer.Option(metavar="N", help="Mean length of a trajectory; 0: no lengths.", min=0)
     ] = 0,
-    seed: Seed = 0,
+    seed: Seed = SEED,
     listed: Annotated[bool, typer.Option("--list", help="List the presets.")] = False,
     as_json: Json = False,
 ) -> None:

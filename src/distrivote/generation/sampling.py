@@ -22,6 +22,7 @@ from typing import NamedTuple
 from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import GRADING_BUDGET, same_answer
 from distrivote.answers.extract import extractor
+from distrivote.defaults import SPLIT
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams
 from distrivote.errors import InputError
 from distrivote.poll import Poll, check_budget
@@ -117,7 +118,7 @@ def generate(
     # Older runs have entropies of the top k: then they go on with such.
     by_top_k, ks = has_top_k(stored), whole_ks(stored)
     work = [item for item in work if not polls.is_settled(item.problem.id)]
-    split = controller.split if controller is not None and controller.split is not None else "paragraph"
+    split = controller.split if controller is not None and controller.split is not None else SPLIT
     if controller is not None and work:
         # The questions of a run are all put in one way.
         controller = controller.answering(extractor(work[0].problem.extractor))

@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from distrivote.answers.mathverify import shared_verifier
-from distrivote.defaults import METHOD
+from distrivote.defaults import METHOD, SPLIT
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import DistrivoteError
 from distrivote.problem import TEMPLATES
@@ -214,7 +214,7 @@ def _settings_json(house: House) -> dict[str, Any]:
             "temperature": params.temperature,
             "top_p": params.top_p,
             "seed": params.seed,
-            "ssc": steering_json(steering_of("auto") if settings.ssc else None, "paragraph"),
+            "ssc": steering_json(steering_of("auto") if settings.ssc else None, SPLIT),
         },
         "has_run": settings.run is not None,
     }

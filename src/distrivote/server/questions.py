@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from distrivote.answers.equality import equality
-from distrivote.defaults import SPLIT
+from distrivote.defaults import MIN_PROBABILITY, SAME, SPLIT
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.poll import Poll
-from distrivote.problem import DEFAULT_SAME, Message, Problem
+from distrivote.problem import Message, Problem
 from distrivote.server.errors import UnknownModelError
 from distrivote.server.memory import Memory
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
@@ -52,7 +52,7 @@ class Question:
     steering: Controller | None
     params: SamplingParams
     stop_when: StopRule | None = None
-    same: str = DEFAULT_SAME
+    same: str = SAME
     """When two answers are one."""
 
     split: str = SPLIT
@@ -62,7 +62,7 @@ class Question:
     """The name that the request gave."""
 
     return_trajectories: bool = False
-    min_probability: float = 0.0
+    min_probability: float = MIN_PROBABILITY
     """An answer below it is withheld."""
 
     calibration: Calibration = field(default_factory=Calibration)

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from distrivote.answers.equality import Equality
+from distrivote.defaults import MIN_PROBABILITY
 from distrivote.store.beliefs import Beliefs, learned_first, learns, models_of, of_model
 from distrivote.store.columns import CONFIDENCE
 from distrivote.store.tables.questions import Questions
@@ -41,7 +42,7 @@ class Bar:
     """How probable an answer must be to be given."""
 
     calibration: Calibration = field(default_factory=Calibration)
-    min_probability: float = 0.0
+    min_probability: float = MIN_PROBABILITY
 
 
 class Verdict(NamedTuple):
