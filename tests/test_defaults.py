@@ -22,7 +22,6 @@ OF_OTHER_MEANING = {
     "answers/mathverify.py: budget",  # seconds
     "benchmarks/hub.py: split",  # of a dataset
     "evaluation/experiments/settings.py: method",  # none
-    "report/terminal/votes.py: share",  # of votes
     "voting/probability.py: share",  # of votes
 }
 

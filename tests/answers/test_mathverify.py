@@ -437,7 +437,7 @@ def test_one_that_may_not_ask_says_so_and_knows_what_was_found_before(verifier: 
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mathverify, "find_spec", lambda _name: None)
-    with MathVerifier() as verifier, pytest.raises(MissingPackageError, match=r"'distrivote\[math\]'"):
+    with MathVerifier() as verifier, pytest.raises(MissingPackageError, match=r"'\.\[math\]'"):
         verifier.equal()
 
 

