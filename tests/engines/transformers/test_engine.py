@@ -259,7 +259,7 @@ def test_options_that_can_not_be_are_errors(
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingPackageError, match=r"distrivote\[transformers\]"):
+    with pytest.raises(MissingPackageError, match=r"'\.\[transformers\]'"):
         TransformersEngine("some/model")
 
 

@@ -227,7 +227,7 @@ def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         ),
         (replace(LONG, temperature=3.0), None, r"temperature must be in \[0, 2\], got 3.0"),
         (LONG, SelfStepConf(guard=True), "ssc_guard is 1"),
-        (LONG, BudgetForcing(), "no BudgetForcing"),
+        (LONG, BudgetForcing(), "the controller is BudgetForcing"),
         (LONG, SelfStepConf(split=DelimiterSplitter("--")), "can't be told to a vLLM server"),
     ],
 )
