@@ -46,6 +46,8 @@ EDGE = {
     "engines", "integrations", "flow_async", "store", "benchmarks", "report", "server", "cli", "__main__",
 }  # fmt: skip
 EDGE_FILES = {
+    "answers/code/sandbox.py",
+    "answers/code/worker.py",
     "answers/mathverify.py",
     "answers/mathprocess.py",
     "answers/mathworker.py",

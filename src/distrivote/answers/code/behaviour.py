@@ -1,0 +1,83 @@
+"""Which programs behave the same: by what they give on the same inputs.
+
+Programs that do not give what the question's own examples state are set aside: an example with its result is
+a test. Where all programs would be set aside, none is. Two programs are the same if their outcomes are the
+same on every input that counts. An input does not count if more than half of the programs fail on it: it is
+probably not one that the question allows, and says nothing about which program is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from distrivote.answers.code.examples import entry_of, examples_in
+from distrivote.answers.code.inputs import N_INPUTS, inputs_for
+from distrivote.answers.code.sandbox import Outcome, Sandbox
+from distrivote.answers.code.worker import canonical
+
+
+class Behaviours(NamedTuple):
+    """What became of the programs of one question."""
+
+    classes: tuple[int, ...]
+    """For each program the number of its behaviour; -1 if it is missing, never works or was set aside."""
+
+    n_failed: int
+    """Programs that were set aside because they do not give what the examples state."""
+
+    n_broken: int
+    """Programs that give nothing on any input."""
+
+    n_inputs: int
+    """Inputs that counted."""
+
+    n_stated: int
+    """Examples with a result."""
+
+
+def behaviours(
+    question: str, sources: Sequence[str | None], sandbox: Sandbox, n_inputs: int = N_INPUTS
+) -> Behaviours:
+    """Run the programs that answer a question and sort them by what they do."""
+    given = [source for source in sources if source is not None]
+    entry = entry_of(question, given)
+    if entry is None:
+        return Behaviours((-1,) * len(sources), 0, len(given), 0, 0)
+    distinct = list(dict.fromkeys(given))
+    examples = examples_in(question, entry)
+    inputs = inputs_for([example.arguments for example in examples], distinct, entry, n_inputs)
+    outcomes = dict(zip(distinct, sandbox.run(distinct, entry, inputs), strict=True))
+    stated = {repr(example.arguments): canonical(example.expected) for example in examples if example.stated}
+    expected = [stated.get(repr(arguments)) for arguments in inputs]
+    return sort_by_behaviour([None if s is None else outcomes[s] for s in sources], expected)
+
+
+def sort_by_behaviour(
+    outcomes: Sequence[Sequence[Outcome] | None], expected: Sequence[str | None]
+) -> Behaviours:
+    """Return the classes of programs from their outcomes on each input and what was expected there.
+
+    >>> one, two, three = ("value", "1"), ("value", "2"), ("value", "3")
+    >>> sort_by_behaviour([[one, two], [one, ("error",)], [three, two], None], ["1", None]).classes
+    (0, 1, -1, -1)
+    """
+    works = [row is not None and any(o[0] == "value" for o in row) for row in outcomes]
+    tests = [at for at, value in enumerate(expected) if value is not None]
+    passes = [
+        works[i] and row is not None and all(row[at] == ("value", expected[at]) for at in tests)
+        for i, row in enumerate(outcomes)
+    ]
+    kept = passes if any(passes) else works
+    rows = [row for row, keep in zip(outcomes, kept, strict=True) if keep and row is not None]
+    counted = [
+        at for at in range(len(expected)) if 2 * sum(row[at][0] != "value" for row in rows) <= len(rows)
+    ]
+    numbers: dict[tuple[Outcome, ...], int] = {}
+    classes = tuple(
+        numbers.setdefault(tuple(row[at] for at in counted), len(numbers)) if keep and row is not None else -1
+        for row, keep in zip(outcomes, kept, strict=True)
+    )
+    n_given = sum(row is not None for row in outcomes)
+    n_working = sum(works)
+    return Behaviours(classes, n_working - sum(kept), n_given - n_working, len(counted), len(tests))

@@ -1,0 +1,111 @@
+"""EDGE: programs that a model wrote, run where they can do no harm: a process of their own, confined.
+
+What every program is refused: other processes and threads, connections, signals to others, files that are
+written, an environment, more than its time, memory and output. Files that are read, by what the system has:
+
+    namespace   it sees the libraries of Python, read-only, and no other file, process or network
+    user        run by root without namespaces: another user's rights, so what everybody may read
+    limits      neither: what this user may read; only where the caller says so
+
+What it does not stop: faults of the kernel itself, and programs that burn their time. `worker` says how.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from distrivote.answers.code import worker
+from distrivote.errors import InputError
+
+Confinement: TypeAlias = Literal["namespace", "user", "limits"]
+Outcome: TypeAlias = tuple[str, ...]
+"""("value", text), ("error",) or ("timeout",)."""
+
+_WORKER = Path(worker.__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """Limits of one program on one input."""
+
+    seconds: float = 2.0
+    memory: int = 512 << 20
+    n_parallel: int = 2
+    confinement: Confinement | None = None
+    """None: the best that the system has, and an error where it has neither namespaces nor another user."""
+
+    def run(
+        self, programs: Sequence[str], entry: str, inputs: Sequence[tuple[Any, ...]]
+    ) -> list[list[Outcome]]:
+        """Return the outcome of each program on each input, (n_programs, n_inputs)."""
+        if not programs or not inputs:
+            return [[] for _ in programs]
+        confine = self.confinement or best_confinement()
+        task = {
+            "programs": list(programs),
+            "entry": entry,
+            "inputs": [repr(arguments) for arguments in inputs],
+            "seconds": self.seconds,
+            "memory": self.memory,
+            "n_parallel": self.n_parallel,
+            "confine": confine,
+        }
+        document = _run_worker(task, self._longest(len(programs), len(inputs)))
+        outcomes = document["outcomes"]
+        return [[tuple(outcome) for outcome in row] for row in outcomes]
+
+    def _longest(self, n_programs: int, n_inputs: int) -> float:
+        """Return the seconds after which the worker itself is given up: every program may time out thrice."""
+        each = self.seconds * min(n_inputs, 4) + 0.1 * n_inputs
+        return 10.0 + n_programs * each / self.n_parallel
+
+
+def _run_worker(task: dict[str, Any], seconds: float) -> dict[str, Any]:
+    command = [sys.executable, "-I", "-S", str(_WORKER)]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(task).encode(),
+            capture_output=True,
+            env={},
+            cwd="/",
+            timeout=seconds,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"outcomes": [[["timeout"] for _ in task["inputs"]] for _ in task["programs"]]}
+    try:
+        found: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise InputError(
+            f"the sandbox for programs could not be set up: {''.join(last) or 'it ended'}"
+        ) from None
+    return found
+
+
+@cache
+def best_confinement() -> Confinement:
+    """Return the strongest confinement that this system has; InputError if it has none."""
+    if sys.platform == "linux" and os.uname().machine in worker._REFUSED:
+        order: tuple[Confinement, ...] = ("namespace", "user") if os.getuid() == 0 else ("namespace",)
+        for confine in order:
+            probe = Sandbox(confinement=confine)
+            try:
+                if probe.run(["def f(): return 1"], "f", [()]) == [[("value", "1")]]:
+                    return confine
+            except InputError:
+                continue
+    raise InputError(
+        "this system has neither namespaces nor another user to run programs as, so they are not run:"
+        " use Linux with user namespaces, or name the confinement 'limits' yourself"
+    )
