@@ -1,7 +1,6 @@
 """Calls of a function that a question shows, with what they should give where it says so.
 
-    >>> f([1, 2])          a doctest, the next line is the result
-    [2, 1]
+    a doctest              the line after the call is its result
     f(3) == 9              also ->, =>, ➞, →, returns, should return, = and "is"
 
 Only calls of functions that the question defines or names, with literal arguments, are taken.

@@ -38,7 +38,7 @@ class Sandbox:
 
     seconds: float = 2.0
     memory: int = 512 << 20
-    n_parallel: int = 2
+    n_workers: int = 2
     confinement: Confinement | None = None
     """None: the best that the system has, and an error where it has neither namespaces nor another user."""
 
@@ -55,7 +55,7 @@ class Sandbox:
             "inputs": [repr(arguments) for arguments in inputs],
             "seconds": self.seconds,
             "memory": self.memory,
-            "n_parallel": self.n_parallel,
+            "n_workers": self.n_workers,
             "confine": confine,
         }
         document = _run_worker(task, self._longest(len(programs), len(inputs)))
@@ -65,7 +65,7 @@ class Sandbox:
     def _longest(self, n_programs: int, n_inputs: int) -> float:
         """Return the seconds after which the worker itself is given up: every program may time out thrice."""
         each = self.seconds * min(n_inputs, 4) + 0.1 * n_inputs
-        return 10.0 + n_programs * each / self.n_parallel
+        return 10.0 + n_programs * each / self.n_workers
 
 
 def _run_worker(task: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Run as a script by `sandbox`, isolated (`python -I -S`), with an empty environme
 distrivote. One JSON document comes in on standard input, one goes out on standard output:
 
     {"programs": [source, ...], "entry": name, "inputs": [literal, ...], "seconds": 2.0, "memory": bytes,
-     "n_parallel": 2, "confine": "namespace" | "user" | "limits"}
+     "n_workers": 2, "confine": "namespace" | "user" | "limits"}
     {"outcomes": [[outcome of program 0 on input 0, ...], ...]}
 
 The process that reads this never runs a line of a program. For each program and input it forks a child,
@@ -209,7 +209,7 @@ def _run_all(task: dict[str, Any]) -> list[list[list[str]]]:
     running: dict[int, tuple[int, int, int, float, bytearray]] = {}  # by descriptor
     slow: dict[int, int] = {}
     while waiting or running:
-        while waiting and len(running) < task["n_parallel"]:
+        while waiting and len(running) < task["n_workers"]:
             number, position = waiting.pop()
             if slow.get(number, 0) >= 3:
                 continue  # it stays a timeout: no program gets the time of many
