@@ -24,8 +24,14 @@ def most():
     # Not ru_maxrss, which a process inherits from whoever started it.
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+def reset():
+    # What Arrow holds for later is given back, and the mark of the most memory begins anew (proc(5)).
+    pyarrow.default_memory_pool().release_unused()
+    with open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")
 before = most()
 for argv in json.load(sys.stdin):
+    reset()
     out, err, code = (*(io.TextIOWrapper(io.BytesIO(), 'utf-8', write_through=True) for _ in 'oe'), 0)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -48,7 +54,7 @@ class Outcome(NamedTuple):
     out: str
     err: str
     megabytes: float
-    """The most memory so far of the process that runs the commands, beyond what it began with."""
+    """The most memory of the process while the command ran, beyond what it began with."""
 
 
 def run(commands: Sequence[Sequence[str | Path]], cwd: Path | None = None) -> list[Outcome]:
