@@ -100,7 +100,7 @@ def auto(text: str) -> Extraction | None:
     >>> auto("Let me see.\\n\\nThe answer is 42.").answer
     '42'
     """
-    start = _reply_start(text)
+    start = reply_start(text)
     found = _last_boxed(text, start) or _stated(text, start) or _one_line(text, start)
     return _last_boxed(text, 0) if found is None and start else found
 
@@ -137,14 +137,15 @@ _SHORT_LINE = 40
 """Characters: a longer line is a sentence about something rather than an answer."""
 
 
-def _reply_start(text: str) -> int:
+def reply_start(text: str) -> int:
+    """Return the offset after the end of thinking, 0 if there is none."""
     at = text.rfind(_THINK_END)
     return 0 if at < 0 else at + len(_THINK_END)
 
 
 def _reply_first(text: str, last: Callable[[str, int], Extraction | None]) -> Extraction | None:
     """Look behind the end of thinking, then everywhere."""
-    start = _reply_start(text)
+    start = reply_start(text)
     found = last(text, start)
     return last(text, 0) if found is None and start else found
 

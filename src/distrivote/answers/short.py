@@ -19,7 +19,7 @@ import re
 import unicodedata
 from fractions import Fraction
 
-from distrivote.answers.extract import Extraction, boxed
+from distrivote.answers.extract import Extraction, boxed, reply_start
 from distrivote.answers.forms import normal_form
 
 _LONGEST = 120
@@ -108,8 +108,7 @@ def short(text: str) -> Extraction | None:
     found = boxed(text)
     if found is not None:
         return found
-    at = text.rfind("</think>")
-    start = 0 if at < 0 else at + len("</think>")
+    start = reply_start(text)
     end = len(text.rstrip())
     if end <= start:
         return None

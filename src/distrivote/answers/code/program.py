@@ -7,6 +7,8 @@ import re
 import warnings
 from typing import NamedTuple
 
+from distrivote.answers.extract import reply_start
+
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([^\n`]*)$", re.MULTILINE)
 _PYTHON = {"", "python", "py", "python3", "py3", "pycon"}
 _LONGEST = 100_000
@@ -32,8 +34,7 @@ def program_in(text: str) -> Program | None:
     >>> program_in("```python\\ndef f(x):") is None
     True
     """
-    start = text.rfind("</think>")
-    start = 0 if start < 0 else start + len("</think>")
+    start = reply_start(text)
     for block in reversed(_blocks(text, start)):
         if is_program(block.source):
             return block

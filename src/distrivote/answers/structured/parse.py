@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any, NamedTuple, TypeAlias
 
+from distrivote.answers.extract import reply_start
+
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and positions from the root to a value."""
 
@@ -50,8 +52,7 @@ def document_in(text: str) -> Document | None:
     >>> document_in('It is {"a": 1}, I think.').leaves
     {('a',): Leaf(value=1, start=12, end=13)}
     """
-    at = text.rfind("</think>")
-    start = 0 if at < 0 else at + len("</think>")
+    start = reply_start(text)
     for block in reversed(list(_FENCE.finditer(text, start))):
         if block[1].lower() in ("", "json", "jsonc", "json5", "javascript", "js"):
             found = read(text, block.start(2))
