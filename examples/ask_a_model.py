@@ -1,9 +1,9 @@
-"""Ask the built-in model sixteen times, watched by SelfStepConf, and vote."""
+"""Ask the built-in model sixteen times, with SelfStepConf, and vote."""
 
 import distrivote
 from distrivote import Problem, SamplingParams, SelfStepConf, solve
 
-problem = Problem("Tom has 5 apples and buys 7 more. How many has he?", template="worked")
+problem = Problem("Tom has 5 apples and buys 7 more. How many does he have?", template="worked")
 with distrivote.open() as engine:
     solution = solve(
         engine, problem, budget=16, steering=SelfStepConf(), params=SamplingParams(max_tokens=64)

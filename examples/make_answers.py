@@ -1,7 +1,7 @@
-"""Makes answers.jsonl: sampled answers to six riddles, made up so that each shows something.
+"""Make answers.jsonl: made-up answers to six riddles, each of which shows one effect.
 
-No model was asked. Confidences have two humps, as those of reasoning models do: one around 15 where a
-trajectory was sure of its last step, one around 11 where it was not.
+No model was used. Confidences have two humps, like those of reasoning models: one around 15 for trajectories
+that were sure of their last step, one around 11 for the others.
 
     python examples/make_answers.py > examples/answers.jsonl
 """
@@ -13,7 +13,7 @@ import numpy as np
 SURE, UNSURE = (15.0, 0.7), (11.0, 1.0)
 
 RIDDLES: dict[str, tuple[str, list[tuple[str | None, int, tuple[float, float]]]]] = {
-    # The trap is popular and unsure: majority voting falls for it.
+    # The wrong answer is frequent and unsure: majority voting elects it.
     "bat-and-ball": (
         "5",
         [("10", 17, UNSURE), ("5", 12, SURE), ("100", 2, UNSURE), ("95", 1, UNSURE)],
@@ -22,7 +22,7 @@ RIDDLES: dict[str, tuple[str, list[tuple[str | None, int, tuple[float, float]]]]
         "47",
         [("24", 16, UNSURE), ("47", 3, UNSURE), ("47", 9, SURE), ("46", 4, UNSURE)],
     ),
-    # Everybody agrees.
+    # Most trajectories agree.
     "machines": ("5", [("5", 15, SURE), ("5", 6, UNSURE), ("100", 7, UNSURE), ("20", 2, UNSURE)]),
     # Some trajectories ran out of tokens.
     "birthdays": (
@@ -40,7 +40,7 @@ RIDDLES: dict[str, tuple[str, list[tuple[str | None, int, tuple[float, float]]]]
             (None, 1, UNSURE),
         ],
     ),
-    # Sure and wrong: here the vote by confidence loses to majority voting.
+    # The sure answer is wrong: here the vote by confidence loses to majority voting.
     "handshakes": ("45", [("45", 19, UNSURE), ("90", 9, SURE), ("55", 3, UNSURE), ("100", 2, UNSURE)]),
 }
 

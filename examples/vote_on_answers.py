@@ -1,4 +1,4 @@
-"""Vote on answers and confidences that you have, and see why."""
+"""Vote on answers and confidences that you already have, and print the explanation."""
 
 import distrivote
 

@@ -1,4 +1,4 @@
-"""Watch trajectories arrive in an asynchronous program, and stop when five agree."""
+"""Print trajectories as they arrive in an asynchronous program, and stop when five agree."""
 
 import asyncio
 from collections import Counter
@@ -14,7 +14,7 @@ PROBLEM = Problem("A box holds 6 pens. How many pens are in 2 boxes?", template=
 async def main() -> None:
     trajectories, votes = [], Counter()
     params = SamplingParams(max_tokens=64)
-    # aclosing: leaving the loop early cancels what is under way before anything else happens.
+    # With aclosing, leaving the loop early cancels unfinished trajectories at once.
     with distrivote.open() as engine:
         async with aclosing(asample(engine, PROBLEM, budget=32, params=params)) as stream:
             async for trajectory in stream:

@@ -82,6 +82,15 @@ def humped(rng: np.random.Generator, n: int, n_answers: int = 4, share_unanswere
     return Pool(labels, [float(c) for c in np.maximum(confidences, 0.5)])
 
 
+def packed(rows: list[np.ndarray], fill: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows as one rectangle, filled up with `fill`, and their sizes."""
+    sizes = np.array([len(row) for row in rows])
+    values = np.full((len(rows), sizes.max()), fill)
+    for index, row in enumerate(rows):
+        values[index, : len(row)] = row
+    return values, sizes
+
+
 humped_pools = st.builds(
     lambda seed, n: humped(np.random.default_rng(seed), n),
     st.integers(0, 2**32),

@@ -16,6 +16,7 @@ PACKAGE = Path(distrivote.__file__).parent
 # Data flows one way: a module imports only from its own line and the lines above it.
 LAYERS = [
     {"defaults", "errors", "faces", "nouns"},
+    {"prompts"},
     {"problem"},
     {"trajectory"},
     {"splitting"},
@@ -48,10 +49,12 @@ EDGE = {
 EDGE_FILES = {
     "answers/code/sandbox.py",
     "answers/code/worker.py",
+    "answers/judgecommand.py",
     "answers/mathverify.py",
     "answers/mathprocess.py",
     "answers/mathworker.py",
     "evaluation/loading.py",
+    "generation/batch.py",
     "generation/cluster.py",
     "generation/run.py",
     "generation/settings.py",
@@ -62,9 +65,9 @@ WORLDLY = {
 }  # fmt: skip
 
 HEAVY = {
-    "torch", "transformers", "vllm", "llama_cpp", "httpx", "ray", "numba", "pandas", "sklearn", "matplotlib",
-    "altair", "vl_convert", "playwright", "fastapi", "uvicorn", "pyarrow", "polars", "duckdb", "rich",
-    "typer", "sympy", "math_verify",
+    "torch", "transformers", "vllm", "llama_cpp", "aiohttp", "ray", "numba", "pandas", "sklearn",
+    "matplotlib", "altair", "vl_convert", "playwright", "fastapi", "uvicorn", "pyarrow", "polars", "duckdb",
+    "rich", "typer", "sympy", "math_verify",
 }  # fmt: skip
 
 

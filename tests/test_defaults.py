@@ -21,7 +21,9 @@ DEFAULTED = {
 OF_OTHER_MEANING = {
     "answers/mathverify.py: budget",  # seconds
     "benchmarks/hub.py: split",  # of a dataset
+    "cli/batch.py: host",  # of a batch file
     "evaluation/experiments/settings.py: method",  # none
+    "generation/batch.py: host",  # of a batch file
     "voting/probability.py: share",  # of votes
 }
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
 import typer.main
 
@@ -27,6 +27,7 @@ from distrivote.flow import solve
 from distrivote.server.errors import failure_of
 from distrivote.server.settings import Settings
 from distrivote.server.words import API, PAGE
+from distrivote.steering import SelfStepConf
 from distrivote.voting.abstaining import withheld
 from distrivote.voting.vote import vote
 from engines.scripted_server import ScriptedServer, Token, ToyServer
@@ -55,11 +56,11 @@ def asked(url: str, **settings: Any) -> dict[str, Any]:
 
 
 def test_a_server_without_log_probabilities_is_told_in_the_words_of_each_door(upstream: str) -> None:
-    command = said_by_command("ask", "2 + 2?", "--base-url", upstream, "--budget", "2")
+    command = said_by_command("ask", "2 + 2?", "--base-url", upstream, "--budget", "2", "--ssc")
     with closing(OpenAIEngine(upstream)) as engine:
         with pytest.raises(EngineError) as caught:
-            solve(engine, "2 + 2?", budget=2)
-        with serving(engine, Settings(budget=2)) as url:
+            solve(engine, "2 + 2?", budget=2, steering=SelfStepConf())
+        with serving(engine, Settings(budget=2, ssc=True)) as url:
             request = asked(url)
     same = f"{upstream} gives no log-probabilities, which SelfStepConf needs: use "
     then = " for plain sampling, which can be voted on by majority (sc)"

@@ -11,14 +11,17 @@ import pytest
 SCRIPTS = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
+def uses_model(script: Path) -> bool:
+    return any(word in script.read_text() for word in ("llamacpp", "distrivote.open("))
+
+
 def marked(script: Path) -> object:
-    uses_model = "llamacpp" in script.read_text()
-    return pytest.param(script, id=script.stem, marks=[pytest.mark.model] if uses_model else [])
+    return pytest.param(script, id=script.stem, marks=[pytest.mark.model] if uses_model(script) else [])
 
 
 @pytest.mark.parametrize("script", [marked(script) for script in SCRIPTS])
 def test_an_example_runs(script: Path, tmp_path: Path) -> None:
-    if "llamacpp" in script.read_text():
+    if uses_model(script):
         pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
     result = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

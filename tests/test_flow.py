@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import aclosing
@@ -15,6 +16,7 @@ import pytest
 from distrivote import (
     DeepConfOnline,
     Equality,
+    Poll,
     Problem,
     SamplingParams,
     SelfStepConf,
@@ -48,6 +50,13 @@ def reply(answer: str | None, confidence: float) -> Trajectory:
 
 RIGHT, WRONG, SILENT = reply("12", 10.0), reply("35", 7.0), reply(None, 3.0)
 ENGINE = ReplayEngine([RIGHT] * 8 + [WRONG] * 10 + [SILENT] * 2)
+
+
+@pytest.mark.parametrize("function", [solve, asolve, sample, asample, solution_of])
+def test_a_poll_has_every_keyword_with_the_same_type_and_default(function: Callable[..., Any]) -> None:
+    ours, polls = (inspect.signature(each).parameters for each in (function, Poll))
+    keywords = ours.keys() - {"engine", "question", "trajectories", "params", "watch", "n_asked"}
+    assert {name: str(ours[name]) for name in keywords} == {name: str(polls[name]) for name in keywords}
 
 
 def test_a_solution_holds_answer_tally_and_trajectories() -> None:
@@ -146,10 +155,13 @@ def test_answers_can_be_compared_by_ones_own_rule() -> None:
     assert by_pair.tally.votes == {"Paris": 2, "Rome": 1}
 
 
-def test_nothing_answered_is_no_solution() -> None:
-    solution = solve(ReplayEngine([SILENT] * 3), "How many?", budget=3)
+def test_nothing_answered_still_has_a_reply_the_surest_one() -> None:
+    replies = [SILENT, reply(None, 9.0), replace(reply(None, 10.0), finish_reason="length")]
+    solution = solve(ReplayEngine(replies), "How many?", budget=3)
     assert solution.answer is None
-    assert solution.best is None
+    assert solution.best is not None
+    assert solution.best.index == 1
+    assert solution.reply == "Let me see.\n\nI do not know."
 
 
 @pytest.mark.parametrize("budget", [0, -1, 10**6])

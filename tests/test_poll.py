@@ -406,3 +406,39 @@ def test_trajectories_whose_confidences_do_not_compare_are_refused() -> None:
 def test_a_solution_of_finished_trajectories_is_that_of_a_poll() -> None:
     found = [reply("4", 9.0), reply("5", 8.0, 1), reply("4", 7.0, 2)]
     assert solution_of("How many?", found, method="sc").tally == polled(found, method="sc").finish().tally
+
+
+def test_a_rule_sees_only_trajectories_before_which_no_number_is_missing() -> None:
+    poll = Poll("?", budget=16, method="sc", steering=None, stop_when="beta:0.8")
+    for index in (1, 2, 3, 5):
+        poll.add(Trajectory("It is \\boxed{4}.", index=index))
+        assert not poll.settled
+    poll.add(Trajectory("It is \\boxed{4}.", index=0))
+    assert poll.settled
+    assert len(poll.finish().trajectories) == 5
+
+
+def test_with_a_rule_each_batch_doubles_what_was_begun() -> None:
+    poll = Poll("?", budget=40, method="sc", steering=None, stop_when="beta")
+    sizes, number = [], 0
+    while (batch := poll.next_batch()) is not None:
+        sizes.append(len(batch.indices))
+        for index in batch.indices:
+            number += 1
+            poll.add(Trajectory(f"It is \\boxed{{{number}}}.", index=index))
+    assert sizes == [8, 8, 16, 8]
+
+
+def test_without_a_rule_all_are_begun_at_once() -> None:
+    batch = Poll("?", budget=40, steering=None).next_batch()
+    assert batch is not None
+    assert batch.indices == range(40)
+
+
+def test_a_question_without_hope_says_so() -> None:
+    poll = Poll("?", budget=16, method="sc", steering=None, stop_when="sure:0.95")
+    for index in range(12):
+        poll.add(Trajectory(f"It is \\boxed{{{index}}}.", index=index))
+    assert poll.settled
+    said = "no answer was likely to reach a probability of 95% after 12 of 16 trajectories (sure:0.95:sc)"
+    assert poll.finish().stopped == said

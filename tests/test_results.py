@@ -1,9 +1,11 @@
-"""The rows that people wrote from the tables of docs/results say what these tables say."""
+"""The page is made from its template, and the rows that people wrote in it say what the tables say."""
 
 from __future__ import annotations
 
 import json
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,11 @@ def test_the_row_of_the_results_page_is_that_of_the_tables(start: str) -> None:
         assert any(says(cell, each) for each in shares[method]), (method, cell, shares[method])
     for (method, known), cell in zip(differences.items(), row[4:], strict=True):
         assert any(says(cell, each) for each in known), (method, cell, known)
+
+
+def test_the_page_is_what_its_template_and_tables_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("vl_convert", reason="pictures are drawn with vl-convert")
+    docs = ROOT / "docs"
+    monkeypatch.setattr(sys, "path", [str(docs), *sys.path])
+    made = runpy.run_path(str(docs / "results.py"))["page"]((docs / "results.template").read_text())
+    assert (docs / "results.md").read_text() == made, "run docs/results.py --page-only"

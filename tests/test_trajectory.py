@@ -56,7 +56,7 @@ def test_a_row_and_a_log_probability_are_asked_for_per_token(
 def test_tokens_must_spell_the_text() -> None:
     for tokens in (("a", "c"), ("a",)):
         unknown = np.full(len(tokens), math.nan)
-        with pytest.raises(InputError, match="hand in tokens that spell it"):
+        with pytest.raises(InputError, match="give tokens that spell it"):
             Trajectory("ab", tokens, np.empty((len(tokens), 0)), unknown)
 
 
@@ -70,8 +70,8 @@ def test_values_of_the_whole_distribution_come_in_pairs_and_one_per_token() -> N
     bare = Trajectory("ab", ("a", "b"), np.empty((2, 0)), np.zeros(2))
     assert replace(bare, entropies=np.ones(2), self_certainties=np.ones(2)).n_tokens == 2
     for values in ((np.ones(2), None), (None, np.ones(2))):
-        with pytest.raises(InputError, match="hand in both or neither"):
+        with pytest.raises(InputError, match="give both or neither"):
             replace(bare, entropies=values[0], self_certainties=values[1])
     for short in ((np.ones(1), np.ones(2)), (np.ones(2), np.ones((2, 1)))):
-        with pytest.raises(InputError, match="hand in one of each per token"):
+        with pytest.raises(InputError, match="give one of each per token"):
             replace(bare, entropies=short[0], self_certainties=short[1])

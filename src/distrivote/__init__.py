@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from distrivote.solution import Solution
     from distrivote.steering import BudgetForcing, DeepConfOnline, SelfStepConf
     from distrivote.trajectory import Trajectory
-    from distrivote.voting.ballot import Ballot, Outcome, Split, Tally, ballot_of, from_openai, from_vllm
+    from distrivote.voting.ballot import Ballot, ballot_of, from_openai, from_vllm
     from distrivote.voting.methods import METHODS, parse_method
     from distrivote.voting.pipeline import Pipeline
     from distrivote.voting.stopping import StopRule
+    from distrivote.voting.tally import Outcome, Split, Tally
     from distrivote.voting.vote import elect, vote, vote_batch
 
 __all__ = [
@@ -91,10 +92,11 @@ __getattr__ = face(
         "solution": "Solution",
         "steering": "BudgetForcing DeepConfOnline SelfStepConf",
         "trajectory": "Trajectory",
-        "voting.ballot": "Ballot Outcome Split Tally ballot_of from_openai from_vllm",
+        "voting.ballot": "Ballot ballot_of from_openai from_vllm",
         "voting.methods": "METHODS parse_method",
         "voting.pipeline": "Pipeline",
         "voting.stopping": "StopRule",
+        "voting.tally": "Outcome Split Tally",
         "voting.vote": "elect vote vote_batch",
     },
 )

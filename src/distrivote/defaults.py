@@ -1,8 +1,8 @@
-"""Every default of the product, once: signatures, options of commands, fields of requests and docs take it
-from here. It imports nothing.
+"""Every default of the product, defined once: signatures, options of commands, fields of requests and docs
+use these. It imports nothing.
 
-What the paper did is not a default and stays with the paper (`evaluation/paper`), even where the two agree;
-so do settings that one module alone knows, such as how long it retries.
+The paper's settings are not defaults and are in `evaluation/paper`, even if the two agree. Settings of a
+single module, such as how long it retries, are in that module.
 """
 
 # The vote.
@@ -17,25 +17,37 @@ BUDGET = 32
 """Trajectories per question."""
 
 MAX_BUDGET = 100_000
-"""More trajectories than this are a mistake."""
+"""A larger budget is refused as a mistake."""
 
 N_INTERVALS = 10
 """Parts of the confidence axis in a hierarchical vote."""
 
 MEASURE = "answer-step"
-"""What the confidence of a trajectory is."""
+"""The measure of a trajectory's confidence."""
 
 K = 20
-"""How many of the most probable tokens a token's confidence is made of."""
+"""The number of most probable tokens in a token's confidence."""
 
 SAME = "math"
-"""When two answers are one."""
+"""When two answers are equal."""
+
+ANSWER = "auto"
+"""What counts as an answer: chosen by the question, else by the replies."""
 
 MIN_PROBABILITY = 0.0
 """An answer that is less probable is withheld."""
 
 STOP_SHARE = 0.95
 """Of a stopping rule: how sure the vote must be."""
+
+STOP_GAIN = 0.002
+"""Of a stopping rule: how much probability the rest of the budget must be expected to add."""
+
+STOP_WINDOW = 5
+"""Of a stopping rule: how many neighbouring trajectories must agree, as in ESC."""
+
+STOP_FIRST_ROUND = 8
+"""Of a stopping rule: trajectories that are begun together at first; each later round doubles them."""
 
 N_WARMUP = 16
 """Trajectories before a rule decides anything, as in DeepConf."""
@@ -50,7 +62,7 @@ TOP_K = 0
 MIN_P = 0.0
 SEED = 0
 MAX_TOKENS = 1024
-"""The longest trajectory, in a GGUF file's context and where nothing else is known."""
+"""The longest trajectory, in a GGUF file's context and if nothing else is known."""
 
 MAX_TOKENS_BUILT_IN = 256
 """The same for the built-in model, which does not think."""
@@ -58,17 +70,14 @@ MAX_TOKENS_BUILT_IN = 256
 MAX_TOKENS_LARGE = 16_384
 """The same for servers, vLLM and transformers, which have room for thinking."""
 
-TEMPLATE = "math"
-"""How a question is put."""
-
-BUILT_IN_TEMPLATE = "worked"
-"""The same for the built-in model, which needs examples."""
+TEMPLATE = "auto"
+"""How a question is put: a sum as a sum, a choice as a choice, anything else as it is."""
 
 N_SLOTS = 32
 """Trajectories that advance together in the embedded engine."""
 
 N_PARALLEL = 64
-"""Trajectories under way at servers."""
+"""Trajectories that are sampled on servers at the same time."""
 
 # SelfStepConf, as in the paper.
 
@@ -82,16 +91,21 @@ SPLIT = "paragraph"
 HOST = "127.0.0.1"
 PORT = 8765
 SERVER_MAX_BUDGET = 256
-"""The most trajectories that a request may ask for."""
+"""The largest budget of a request."""
 
 MAX_CONCURRENCY = 16
-"""Requests under way."""
+"""Requests that are answered at the same time."""
 
 MAX_TOKENS_LIMIT = 131_072
-"""The longest trajectory that a request may ask for."""
+"""The largest `max_tokens` of a request."""
 
 MAX_TOKENS_LIMIT_EMBEDDED = 4096
 """The same in this process, which holds the memory of all trajectories at their longest."""
+
+# Files.
+
+MAX_SPOOL = 16_000_000_000
+"""Bytes of a pipe that are kept in a temporary file."""
 
 # Evaluation.
 
@@ -102,4 +116,4 @@ N_REPEATS = 64
 """Draws per question."""
 
 PLANNED_BUDGETS = (1, 8, 16, 32, 64, 128, 256)
-"""What `plan` says the accuracy of."""
+"""The methods whose accuracy `plan` shows."""

@@ -1,18 +1,19 @@
-"""Every error that distrivote raises on purpose, and the words that a user changes something by.
+"""Every error that distrivote raises on purpose, and the names of arguments in their messages.
 
     DistrivoteError
-    ├── InputError            what the caller handed in can't be used (also a ValueError); exit code 2
+    ├── InputError            an argument or a file can't be used (also a ValueError); exit code 2
     │   └── UnknownNameError  a method or option that does not exist; lists the nearest names
     ├── EngineError           a model or its server failed; says whether trying again may help
+    │   └── SpentError        a limit of tokens or cost is reached
     └── MissingPackageError   an optional package is not installed; names the extra (also an ImportError)
 
-An error has three parts: its `message` says what came and where, its `hint` what to do next, and its
-`argument` is the Python name of what is wrong. A hint names arguments in backticks, as Python has them:
-`budget`, `steering=None`, `same="math"`. Python shows that as it is; the command line writes its options
-(`cli/words.py`), the server its fields (`server/words.py`). So do notes, the sentences beside a result.
-What belongs under an error, a line each, are its notes (`add_note`).
+An error has three parts: its `message` says what is wrong and where, its `hint` what to do next, and its
+`argument` is the Python name of the wrong argument. A hint names arguments in backticks, as in Python:
+`budget`, `steering=None`, `same="math"`. Python shows that unchanged; the command line translates it into
+options (`cli/words.py`), the server into fields (`server/words.py`). The same holds for notes, the sentences
+about a result. Additional lines of an error are its notes (`add_note`).
 
-Mistakes in our own code are not in this tree: they pass through as they are.
+Bugs in our own code are not in this tree: their exceptions are not converted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 _MOST_NAMES = 24
+_LONGEST_NAME = 200
+"""Longer names are cut where they are quoted, and nothing is like them."""
+
 _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 Spell = Callable[[str, str | None], str | None]
@@ -51,13 +55,13 @@ class DistrivoteError(Exception):
     def __init__(self, message: str, *, hint: str | None = None, argument: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        """What came, and where."""
+        """What is wrong, and where."""
 
         self.hint = hint
-        """What to do, arguments in backticks; None: the message says it, or nothing can be done."""
+        """What to do, with arguments in backticks; None: the message says it, or nothing can be done."""
 
         self.argument = argument
-        """The Python name of the argument that is wrong, if it is one."""
+        """The Python name of the wrong argument, if there is one."""
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}: {self.hint}"
@@ -76,7 +80,7 @@ def _revived(kind: type[DistrivoteError], args: tuple[Any, ...]) -> DistrivoteEr
 
 
 class InputError(DistrivoteError, ValueError):
-    """What the caller handed in can't be used."""
+    """An argument or a file can't be used."""
 
     exit_code = 2
 
@@ -86,16 +90,17 @@ class UnknownNameError(InputError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, argument: str | None = None) -> None:
         hint = suggestion(name, list(known))
-        super().__init__(f"unknown {kind} {name!r}", hint=hint, argument=argument)
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+        super().__init__(f"unknown {kind} {shown!r}", hint=hint, argument=argument)
 
 
 def suggestion(name: str, known: Sequence[str], most: int = _MOST_NAMES) -> str:
-    """Return the names that somebody may have meant, or what there is if none is near.
+    """Return the names that may have been meant, or the existing ones if none is near.
 
     >>> suggestion("tial", ["tail", "mean"]), suggestion("x", ["tail", "mean"], most=1)
     ('did you mean tail?', 'there are tail and 1 more')
     """
-    nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.4) if len(name) <= _LONGEST_NAME else []
     if nearest:
         return f"did you mean {', '.join(nearest)}?"
     more = f" and {len(known) - most:,} more" if len(known) > most else ""
@@ -111,6 +116,10 @@ class EngineError(DistrivoteError):
         super().__init__(message, hint=hint, argument=argument)
         self.retryable = retryable
         """Whether the same call may work later."""
+
+
+class SpentError(EngineError):
+    """A limit of tokens or cost is reached."""
 
 
 class MissingPackageError(DistrivoteError, ImportError):

@@ -1,7 +1,7 @@
 """The public names of a package, loaded on first use (PEP 562).
 
-A package's `__init__` lists its names once for people and type checkers and once here, by module: importing
-the package loads none of them, so that `--help` answers before NumPy is in memory.
+A package's `__init__` lists its names for people and type checkers, and again by module for this function:
+importing the package loads none of the modules, so that `--help` does not have to import NumPy.
 """
 
 from __future__ import annotations

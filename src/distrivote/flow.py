@@ -10,14 +10,17 @@ For asynchronous programs see `flow_async`.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
+from typing import Any
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
+from distrivote.answers.kinds.kind import Kind
 from distrivote.confidence import Measure
-from distrivote.defaults import BUDGET, METHOD, MIN_PROBABILITY
+from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
+from distrivote.engines.judging import model_judge
 from distrivote.errors import EngineError
 from distrivote.poll import Poll
 from distrivote.problem import Problem
@@ -38,6 +41,8 @@ def solve(
     steering: Steering = "auto",
     params: SamplingParams | None = None,
     stop_when: str | StopRule | None = None,
+    answer: str | Kind = ANSWER,
+    run_code: bool = False,
     same: str | Equality | None = None,
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -57,31 +62,22 @@ def solve(
         method: How to vote, by name or a `Pipeline`.
         steering: What steers the sampling: "auto" is SelfStepConf, None is plain sampling, or a controller.
         params: How to sample.
-        stop_when: A rule that ends the sampling once the vote is settled: consensus, beta or vote.
-        same: When two answers are one: text, notation, math or choice, or an `Equality` of one's own; what
-            the problem says if nothing is said, which is math but for multiple choice.
+        stop_when: A rule that ends the sampling once the vote is settled, such as gain (docs/stopping.md).
+        answer: What an answer is: auto, math, number, choice, short, label:A,B, json, json:fields, tool,
+            code, text, or a `Kind`. auto chooses by the question, else by what the replies look like.
+        run_code: Whether programs that the model wrote may be run in a sandbox, to compare them by what they
+            do (see docs/answers.md).
+        same: When two answers are one, by name or an `Equality` of one's own; as the kind of answer says, if
+            not said. "judge" asks the model itself about every two, "command:CMD" a program.
         measure: What a confidence is, by name or one's own, as `Ballot.from_trajectories` takes it;
             answer-step if not said, for DeepConf its own.
-        extract: How the answer is found in a text, as `Ballot.from_trajectories` takes it; as the problem
-            says, if not said.
+        extract: How the answer is found in a text, as `Ballot.from_trajectories` takes it; as the kind of
+            answer says, if not said.
         calibration: Where probabilities come from, if not from the one that ships.
         min_probability: An answer that is less probable is withheld: see `Solution.withheld`.
         watch: Called now and then with how far it has come.
     """
-    params = params or SamplingParams()
-    poll = Poll(
-        question,
-        budget=budget,
-        method=method,
-        steering=steering,
-        stop_when=stop_when,
-        same=same,
-        measure=measure,
-        extract=extract,
-        k=params.k,
-        calibration=calibration,
-        min_probability=min_probability,
-    )
+    poll, params = poll_of(locals()), params or SamplingParams()
     failure = None
     try:
         for _ in sample_into(poll, engine, params, watch=watch):
@@ -99,6 +95,8 @@ def sample(
     steering: Steering = "auto",
     params: SamplingParams | None = None,
     stop_when: str | StopRule | None = None,
+    answer: str | Kind = ANSWER,
+    run_code: bool = False,
     same: str | Equality | None = None,
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -109,18 +107,23 @@ def sample(
     So does the rule `stop_when`, once the vote is settled; `same` says which of its votes are one,
     `measure` and `extract` what they are.
     """
-    params = params or SamplingParams()
-    poll = Poll(
-        question,
-        budget=budget,
-        steering=steering,
-        stop_when=stop_when,
-        same=same,
-        measure=measure,
-        extract=extract,
-        k=params.k,
-    )
+    poll, params = poll_of(locals()), params or SamplingParams()
     return sample_into(poll, engine, params, watch=watch)
+
+
+_OF_SAMPLING = {"engine", "question", "trajectories", "params", "watch", "n_asked"}
+"""Arguments of the functions here that are none of `Poll`; all others are handed on by name."""
+
+
+def poll_of(arguments: Mapping[str, Any], **more: Any) -> Poll:
+    """Return the poll of a call of `solve` or its relatives, whose `locals()` are its arguments.
+
+    A poll has each of their keywords, with the same type and default.
+    """
+    named = {name: value for name, value in arguments.items() if name not in _OF_SAMPLING}
+    if arguments.get("params") is not None:
+        more["k"] = arguments["params"].k
+    return Poll(arguments["question"], **named, **more)
 
 
 def sample_into(
@@ -131,6 +134,7 @@ def sample_into(
     The engine is told to stop when the poll is settled, before the last trajectory is yielded. Closing the
     iterator cancels those that are under way.
     """
+    poll.judge_with(model_judge(engine, params))
     messages, seen = poll.problem.messages(), progress_sum(watch)
     while (batch := poll.next_batch()) is not None:
         samples = engine.sample(
@@ -138,10 +142,10 @@ def sample_into(
         )
         with closing(samples):
             for trajectory in samples:
-                poll.add(trajectory)
+                taken = poll.add(trajectory)
                 if poll.settled:
                     samples.close()
-                yield trajectory
+                yield taken
 
 
 def progress_sum(watch: Watch | None) -> Generator[Watch | None]:
@@ -169,6 +173,8 @@ def solution_of(
     *,
     method: str | Pipeline = METHOD,
     steering: Steering = "auto",
+    answer: str | Kind = ANSWER,
+    run_code: bool = False,
     same: str | Equality | None = None,
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -180,18 +186,8 @@ def solution_of(
 
     The other arguments are those of `solve`; `steering` is what they were sampled with.
     """
-    found = list(trajectories)
-    poll = Poll(
-        question,
-        budget=n_asked or len(found) or 1,
-        method=method,
-        steering=steering,
-        same=same,
-        measure=measure,
-        extract=extract,
-        calibration=calibration,
-        min_probability=min_probability,
-    )
-    for trajectory in found:
+    trajectories = list(trajectories)
+    poll = poll_of(locals(), budget=n_asked or len(trajectories) or 1)
+    for trajectory in trajectories:
         poll.add(trajectory)
     return poll.finish()

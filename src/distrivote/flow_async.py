@@ -14,11 +14,13 @@ from contextlib import aclosing, closing
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
+from distrivote.answers.kinds.kind import Kind
 from distrivote.confidence import Measure
-from distrivote.defaults import BUDGET, METHOD, MIN_PROBABILITY
+from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
+from distrivote.engines.judging import model_judge
 from distrivote.errors import EngineError
-from distrivote.flow import progress_sum, sample_into
+from distrivote.flow import poll_of, progress_sum, sample_into
 from distrivote.poll import Poll
 from distrivote.problem import Problem
 from distrivote.solution import Solution
@@ -38,6 +40,8 @@ async def asolve(
     steering: Steering = "auto",
     params: SamplingParams | None = None,
     stop_when: str | StopRule | None = None,
+    answer: str | Kind = ANSWER,
+    run_code: bool = False,
     same: str | Equality | None = None,
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -46,20 +50,7 @@ async def asolve(
     watch: Watch | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
-    params = params or SamplingParams()
-    poll = Poll(
-        question,
-        budget=budget,
-        method=method,
-        steering=steering,
-        stop_when=stop_when,
-        same=same,
-        measure=measure,
-        extract=extract,
-        k=params.k,
-        calibration=calibration,
-        min_probability=min_probability,
-    )
+    poll, params = poll_of(locals()), params or SamplingParams()
     failure = None
     try:
         async for _ in asample_into(poll, engine, params, watch=watch):
@@ -77,23 +68,15 @@ async def asample(
     steering: Steering = "auto",
     params: SamplingParams | None = None,
     stop_when: str | StopRule | None = None,
+    answer: str | Kind = ANSWER,
+    run_code: bool = False,
     same: str | Equality | None = None,
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Watch | None = None,
 ) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish; leaving the loop cancels the rest."""
-    params = params or SamplingParams()
-    poll = Poll(
-        question,
-        budget=budget,
-        steering=steering,
-        stop_when=stop_when,
-        same=same,
-        measure=measure,
-        extract=extract,
-        k=params.k,
-    )
+    poll, params = poll_of(locals()), params or SamplingParams()
     async with aclosing(asample_into(poll, engine, params, watch=watch)) as samples:
         async for trajectory in samples:
             yield trajectory
@@ -107,6 +90,7 @@ def asample_into(
     The poll is touched by another thread until the iterator is closed or at its end: meanwhile only one
     that is eager may be asked for its tally and its readings.
     """
+    poll.judge_with(model_judge(engine, params))
     if isinstance(engine, AsyncEngine):
         return _in_loop(poll, engine, params, watch)
     return _in_thread(poll, engine, params, watch)
@@ -122,20 +106,19 @@ async def _in_loop(
         )
         async with aclosing(samples):
             async for trajectory in samples:
-                if await _is_settled(poll, trajectory):
+                taken, is_settled = await _taken(poll, trajectory)
+                if is_settled:
                     await samples.aclose()
-                yield trajectory
+                yield taken
 
 
-async def _is_settled(poll: Poll, trajectory: Trajectory) -> bool:
+async def _taken(poll: Poll, trajectory: Trajectory) -> tuple[Trajectory, bool]:
     """Add a trajectory and say whether no more are wanted; in a thread if it is measured at once."""
     if not poll.eager:
-        poll.add(trajectory)
-        return False
+        return poll.add(trajectory), False
 
-    def add() -> bool:
-        poll.add(trajectory)
-        return poll.settled
+    def add() -> tuple[Trajectory, bool]:
+        return poll.add(trajectory), poll.settled
 
     return await asyncio.to_thread(add)
 

@@ -1,8 +1,16 @@
-"""Numbers with their nouns and verbs, as sentences say them: 1 trajectory is, 2 trajectories are."""
+"""Numbers with their nouns and verbs: 1 trajectory is, 2 trajectories are."""
 
 from __future__ import annotations
 
-_SINGULAR = {"are": "is", "were": "was", "have": "has", "go": "goes", "they": "it", "them": "it"}
+_SINGULAR = {
+    "are": "is",
+    "were": "was",
+    "have": "has",
+    "do": "does",
+    "go": "goes",
+    "they": "it",
+    "them": "it",
+}
 
 
 def count(n: int, noun: str) -> str:
@@ -15,7 +23,7 @@ def count(n: int, noun: str) -> str:
 
 
 def plural(n: int, noun: str) -> str:
-    """Return the noun alone, as it stands after the number.
+    """Return the noun alone, in the form for the number.
 
     >>> plural(1, "column"), plural(2, "column")
     ('column', 'columns')
@@ -27,7 +35,7 @@ def plural(n: int, noun: str) -> str:
 
 
 def verb(n: int, plural: str) -> str:
-    """Return the verb or pronoun that goes with the number; it is given as it stands after two.
+    """Return the verb or pronoun in the form for the number; the argument is the plural form.
 
     >>> verb(1, "are"), verb(2, "are"), verb(1, "hold"), verb(1, "they")
     ('is', 'are', 'holds', 'it')

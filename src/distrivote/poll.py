@@ -16,29 +16,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from distrivote.answers.equality import Equality, equality
+from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor, extractor
-from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, Measure
-from distrivote.defaults import BUDGET, MAX_BUDGET, METHOD, MIN_PROBABILITY
+from distrivote.answers.judging import MODEL, JudgeOf, asked_same, judged_equality, no_model
+from distrivote.answers.kinds.composing import composed
+from distrivote.answers.kinds.kind import Kind
+from distrivote.answers.kinds.looks import Look, kind_of_replies, look_of
+from distrivote.answers.kinds.names import asked_kind
+from distrivote.answers.kinds.own import own_kind
+from distrivote.answers.kinds.programs import CODE, code_kind
+from distrivote.answers.kinds.values import CHOICE, MATH, choice_kind
+from distrivote.answers.structured.fields import Composed
+from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, STATED, Measure
+from distrivote.defaults import ANSWER, BUDGET, MAX_BUDGET, METHOD, MIN_PROBABILITY, STOP_FIRST_ROUND
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.problem import Problem
+from distrivote.prompts import has_options
 from distrivote.reading import Pool, Reader, Reading
 from distrivote.solution import Solution
 from distrivote.splitting import DelimiterSplitter
 from distrivote.steering import Controller, Steering, steering_of
-from distrivote.trajectory import Trajectory
+from distrivote.trajectory import CUT_OFF, Trajectory
 from distrivote.voting.abstaining import check_min_probability
-from distrivote.voting.ballot import Ballot, Tally
+from distrivote.voting.ballot import Ballot
+from distrivote.voting.kernels.pools import FloatArray, IntArray
 from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.stopping import StopRule, stop_rule
-from distrivote.voting.vote import vote
+from distrivote.voting.tally import Outcome, Tally
+from distrivote.voting.vote import elect, vote
 
 
 class Batch(NamedTuple):
@@ -58,10 +71,13 @@ class Poll:
         budget: How many trajectories there are to be.
         method: How to vote.
         steering: The controller; None for plain sampling.
-        stop_when: A rule that says when no more are needed: consensus, beta or vote.
-        same: When two answers are one, by name or an `Equality`; as the problem says, if not said.
+        stop_when: A rule that says when no more are needed, such as gain (docs/stopping.md).
+        answer: What an answer is, by name or a `Kind`; `auto` chooses by the problem, else by the replies.
+        run_code: Whether programs that the model wrote may be run, to compare them by what they do.
+        same: When two answers are one, by name or an `Equality`; as the kind says, if not said. `judge`: the
+            model decides when all trajectories are there, if `judge_with` names it.
         measure: What a confidence is; the controller's own measure or else answer-step, if not said.
-        extract: How the answer is found in a text; as the problem says, if not said.
+        extract: How the answer is found in a text; as the kind says, if not said.
         k: How many of the most probable tokens a confidence is made of.
         calibration: Where probabilities come from, if not from the one that ships.
         min_probability: An answer below it is withheld.
@@ -84,6 +100,8 @@ class Poll:
         method: str | Pipeline = METHOD,
         steering: Steering = "auto",
         stop_when: str | StopRule | None = None,
+        answer: str | Kind = ANSWER,
+        run_code: bool = False,
         same: str | Equality | None = None,
         measure: str | Measure | None = None,
         extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -96,20 +114,30 @@ class Poll:
         self.budget = check_budget(budget)
         self.method = method_of(method)
         self.rule = stop_rule(stop_when, self.method.name)
-        # What an answer is: where it is found, and when two are one. All is compared again with each
-        # trajectory, so what was asked once is remembered.
-        find = extractor(self.problem.extractor if extract is None else extract)
-        self.same = equality(self.problem.same if same is None else same).for_pool().remembering()
+        self._same = asked_same(same)
+        self._is_judged = isinstance(same, str) and same == MODEL
+        self._judge_of: JudgeOf | None = None
+        self._judged: tuple[str, Equality] | None = None
+        self._code = code_kind(run=run_code)
+        asked_for = own_kind(extract) if extract is not None else asked_kind(answer)
+        # A controller looks for a marked answer: what a chat reply states so far may be a step on its way.
+        find = extractor(self.problem.extractor) if asked_for is None else asked_for.find
+        if asked_for is None:
+            asked_for = kind_of(self.problem)
+        self._looks: list[Look] | None = [] if asked_for is None else None
+        self._set_kind(kind_of_replies(self.problem.question, ()) if asked_for is None else asked_for)
         controller = steering_of(steering)
         self.steering = None if controller is None else controller.answering(find)
         own = None if self.steering is None else self.steering.measure
         asked = (own or DEFAULT_MEASURE) if measure is None else measure
+        if asked == STATED:
+            self.problem = replace(self.problem, states_confidence=True)
         steps = None if self.steering is None else self.steering.split
         warms_up = self.steering is not None and self.steering.n_warmup > 0
         self.eager = eager or warms_up or self.rule is not None
         self._pool = Pool(
             Reader.of(
-                find,
+                self.kind,
                 [asked] if own in (None, asked) else [asked, own],
                 DelimiterSplitter() if steps is None else steps,
                 k,
@@ -127,7 +155,8 @@ class Poll:
         """Return what to sample next; None if no more is wanted. Each trajectory is wanted once.
 
         With a controller that needs a warm-up the first batch is the warm-up, and the next one is wanted
-        when all of it was added.
+        when all of it was added. So it is with a rule: each batch brings the trajectories to twice their
+        number, since what is in progress when a vote is settled is lost.
         """
         begun = self._n_begun
         if begun >= self.budget or self.settled:
@@ -137,14 +166,49 @@ class Poll:
         if begun == 0 and n_warmup:
             self._n_begun = min(n_warmup, self.budget)
         else:
-            self._n_begun = self.budget
+            self._n_begun = min(self._round_end(begun) if not n_warmup else self.budget, self.budget)
             if steering is not None and n_warmup:
                 steering = steering.after(reading.confidences[-1].value for _, reading in self._pool.read())
         return Batch(range(begun, self._n_begun), steering)
 
-    def add(self, trajectory: Trajectory) -> None:
-        """Take a trajectory in."""
+    def _round_end(self, begun: int) -> int:
+        """Return the number after the last one of the next round."""
+        return self.budget if self.rule is None else max(STOP_FIRST_ROUND, 2 * begun)
+
+    def _set_kind(self, kind: Kind) -> None:
+        kind = (self._code if kind is CODE else kind).about(self.problem.question)
+        self.kind = kind if self._same is None else kind.with_same(self._same.about(self.problem.question))
+        # All is compared again with each trajectory, so what was asked once is remembered.
+        self.same = self.kind.same.for_pool().remembering()
+
+    def judge_with(self, judge_of: JudgeOf) -> None:
+        """Name who decides which answers are the same, where the model is to do so."""
+        self._judge_of = judge_of
+
+    def _set_judged(self) -> None:
+        """Let the model judge from now on. It is not asked while it samples."""
+        if self._judged is None or self._judged[0] != self.kind.name:
+            if self._judge_of is None:
+                raise no_model()
+            self._judged = self.kind.name, judged_equality(MODEL, self._judge_of, self.kind.same)
+        self.same = self._judged[1].about(self.problem.question)
+
+    @property
+    def is_kind_open(self) -> bool:
+        """Whether the replies decide what an answer is, so that it may still change."""
+        return self._looks is not None
+
+    def add(self, trajectory: Trajectory) -> Trajectory:
+        """Take a trajectory in, and return it as it is read."""
+        trajectory = self._pool.reader.cleaned(trajectory)
+        if self._looks is not None:
+            self._looks.append(look_of(trajectory.text, is_cut=trajectory.finish_reason == CUT_OFF))
+            kind = kind_of_replies(self.problem.question, self._looks)
+            if kind.name != self.kind.name:
+                self._set_kind(kind)
+                self._pool.read_by(replace(self._pool.reader, kind=self.kind))
         self._pool.add(trajectory)
+        return trajectory
 
     def take(self, trajectory: Trajectory) -> Reading:
         """Take a trajectory in and return what it says."""
@@ -161,15 +225,24 @@ class Poll:
 
     @property
     def settled(self) -> bool:
-        """Whether the rule wants no more. Nothing is settled before the first trajectory."""
+        """Whether the rule wants no more. Nothing is settled before the first trajectory.
+
+        The rule sees the trajectories before which no number is missing: those that finish first are short,
+        and no fair sample.
+        """
         if self.rule is None:
             return False
         readings = [*self._others, *(reading for _, reading in self._pool.read())]
         if len(readings) != self._verdict[0]:
-            readings.sort(key=lambda reading: reading.index)
-            n_left = max(self.budget - len(readings), 0)
-            self._verdict = (len(readings), self.rule.settled(self._ballot(readings), n_left))
+            ballot = self.ballot()
+            n_left = max(self.budget - len(ballot.classes), 0)
+            settled = len(ballot.classes) > 0 and self.rule.settled(ballot, n_left)
+            self._verdict = (len(readings), settled)
         return self._verdict[1]
+
+    def ballot(self) -> Ballot:
+        """Return the votes of the trajectories before which no number is missing, by their numbers."""
+        return self._ballot(in_order([*self._others, *(reading for _, reading in self._pool.read())]))
 
     def tally(self) -> Tally:
         """Return the vote on what is there so far."""
@@ -186,7 +259,10 @@ class Poll:
             failure: What ended the sampling early. It is raised if no trajectory has finished; else the
                 vote rests on those that have, and a note says so.
         """
-        solution = self._solution(failure, is_settled=failure is None and self.settled)
+        is_settled = failure is None and self.settled
+        if self._is_judged and self._pool.read():
+            self._set_judged()
+        solution = self._solution(failure, is_settled=is_settled)
         if failure is not None and not solution.trajectories:
             raise failure
         return solution
@@ -196,11 +272,18 @@ class Poll:
         readings = tuple(reading for _, reading in pairs)
         is_settled = is_settled and len(pairs) < self.budget
         stopped = self._stopped(len(pairs), is_settled, failure)
-        notes = self._pool.notes_on(pairs)
+        notes = [*self._pool.notes_on(pairs), *self.kind.notes]
         ballot = self._ballot(readings, notes if failure is None else [str(stopped), *notes])
+        tally = vote(ballot, method=self.method, calibration=self._calibration)
+        if self.kind.pick is not None and tally.answer is not None:
+            best = next(at for at, reading in enumerate(readings) if reading.vote == tally.answer)
+            tally = replace(tally, best=best)
+        made = self._composed(pairs, tally)
+        if made is not None and made.note is not None:
+            tally = replace(tally, notes=(*tally.notes, made.note))
         return Solution(
             self.problem,
-            vote(ballot, method=self.method, calibration=self._calibration),
+            tally,
             ballot,
             tuple(trajectory for trajectory, _ in pairs),
             readings,
@@ -208,22 +291,67 @@ class Poll:
             is_settled,
             stopped,
             self._min_probability,
+            self.kind,
+            made,
         )
+
+    def _composed(self, pairs: Sequence[tuple[Trajectory, Reading]], tally: Tally) -> Composed | None:
+        """Return what votes on single fields make of the answers, where the kind has such."""
+        if not self.kind.by_field or tally.best is None:
+            return None
+        name = self.method.name
+
+        def held(classes: IntArray, confidences: FloatArray) -> Outcome:
+            offsets = np.arange(len(classes) + 1) * classes.shape[1]
+            flat = classes.ravel(), confidences.ravel(), offsets
+            calibration = self._calibration or Calibration()
+            return elect(*flat, [name], calibration=calibration, trust=self.method.trust)[name]
+
+        spans = [(reading.vote, reading.answer_start) for _, reading in pairs]
+        return composed([trajectory for trajectory, _ in pairs], spans, held, tally.best, self.kind.schema)
 
     def _stopped(self, n: int, is_settled: bool, failure: Exception | None) -> str | None:
         """Say why there are fewer trajectories than the budget, None if there is no reason."""
         so_far = f"after {n} of {count(self.budget, 'trajectory')}"
         if failure is not None:
             return f"the engine failed {so_far}, which the vote rests on: {failure}"
-        return f"the vote was settled {so_far} ({self.rule.name})" if is_settled and self.rule else None
+        if not is_settled or self.rule is None:
+            return None
+        ballot, reason = self.ballot(), getattr(self.rule, "reason", None)
+        why = reason(ballot, self.budget - len(ballot.classes)) if reason is not None else None
+        return f"{why or 'the vote was settled'} {so_far} ({self.rule.name})"
 
     def _ballot(self, readings: Sequence[Reading], notes: Sequence[str] = ()) -> Ballot:
-        return Ballot.from_answers(
-            [reading.vote for reading in readings],
-            [reading.confidence for reading in readings],
-            same=self.same,
-            notes=notes,
-        )
+        answers = [reading.vote for reading in readings]
+        confidences = [reading.confidence for reading in readings]
+        ballot = Ballot.from_answers(answers, confidences, same=self.same, notes=notes)
+        pick = self.kind.pick
+        if pick is None:
+            return ballot
+        labels = []
+        for number in range(len(ballot.labels)):
+            members = np.flatnonzero(ballot.classes == number).tolist()
+            place = pick([str(answers[at]) for at in members], [confidences[at] for at in members])
+            labels.append(answers[members[place]])
+        return replace(ballot, labels=tuple(labels))
+
+
+def kind_of(problem: Problem) -> Kind | None:
+    """Return the kind of answer that a problem asks for, None if its replies have to say.
+
+    >>> kind_of(Problem("What is 2 + 2?")).name, kind_of(Problem("Who are you?"))
+    ('math', None)
+    """
+    if problem.extractor == ANSWER:  # the template does not say how to answer
+        return choice_kind(problem.question) if has_options(problem.question) else None
+    return choice_kind(problem.question) if problem.extractor == CHOICE.name else MATH
+
+
+def in_order(readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings before which no number is missing, by their numbers."""
+    there = {reading.index for reading in readings}
+    missing = next(number for number in range(len(there) + 1) if number not in there)
+    return sorted((each for each in readings if each.index < missing), key=lambda each: each.index)
 
 
 def check_budget(budget: int) -> int:

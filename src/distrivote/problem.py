@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from distrivote.defaults import SAME, TEMPLATE
+from distrivote.defaults import TEMPLATE
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.prompts import (
+    AUTO,
+    AUTO_WORKED,
+    EXAMPLES,
+    EXTRACTORS,
+    TEMPLATE_NAMES,
+    TEMPLATES,
+    chosen_template,
+    same_for,
+)
 
 SYSTEM = "system"
 """The role of a message that stands before a conversation."""
@@ -18,6 +29,17 @@ class Message(NamedTuple):
 
     role: str
     content: str
+    more: str = ""
+    """Other fields of a turn for an OpenAI-compatible server, as a JSON object: tool calls and the like."""
+
+    def fields(self) -> dict[str, Any]:
+        """Return it as requests have it.
+
+        >>> Message("tool", "21", '{"tool_call_id": "a"}').fields()
+        {'role': 'tool', 'content': '21', 'tool_call_id': 'a'}
+        """
+        plain: dict[str, Any] = {"role": self.role, "content": self.content}
+        return plain | json.loads(self.more) if self.more else plain
 
 
 def plain_prompt(messages: Sequence[Message]) -> str:
@@ -33,7 +55,7 @@ def with_system_merged(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return a conversation for templates without a system role: its message goes before the first question.
 
     >>> with_system_merged([Message("system", "Be brief."), Message("user", "2 + 2?")])
-    (Message(role='user', content='Be brief.\\n\\n2 + 2?'),)
+    (Message(role='user', content='Be brief.\\n\\n2 + 2?', more=''),)
     """
     if len(messages) < 2 or messages[0].role != SYSTEM:
         return tuple(messages)
@@ -46,56 +68,29 @@ def shows_system(prompt: str, messages: Sequence[Message]) -> bool:
     return messages[0].role != SYSTEM or messages[0].content.strip() in prompt
 
 
-_MATH = "{question}\nPlease reason step by step, and put your final answer within \\boxed{}."
-
-# A model of 135 million parameters hardly boxes an answer unless it is shown how, as earlier turns.
-_WORKED = (
-    (
-        "Anna has 3 pens and buys 4 more. How many pens has she?",
-        "Anna starts with 3 pens.\n\nShe buys 4 more, so she has 3 + 4 = 7 pens.\n\n"
-        "The answer is \\boxed{7}.",
-    ),
-    (
-        "A box holds 6 eggs. How many eggs are in 3 boxes?",
-        "Each box holds 6 eggs.\n\n3 boxes hold 3 * 6 = 18 eggs.\n\nThe answer is \\boxed{18}.",
-    ),
+CONFIDENCE_REQUEST = (
+    "\n\nThen end your reply with one more line that says how likely your answer is to be right, as a whole"
+    " number from 0 to 100:\nConfidence: N"
 )
-
-TEMPLATES = {
-    "math": _MATH,
-    "choice": (
-        "Return your final response within \\boxed{} and only include the letter choice (A, B, C, or D)"
-        " as your final response. {question}"
-    ),
-    "plain": "{question}",
-    "worked": _MATH,
-}
-"""How a question is put: `math` and `choice` are the paper's, `worked` shows a small model two examples."""
-
-EXTRACTORS = {"math": "boxed", "worked": "boxed", "choice": "choice"}
-"""How the answer is read where a template says how to write it; `auto` elsewhere."""
-
-DEFAULT_SAME = SAME
-"""When two answers are one, everywhere where nothing else is said; `answers.equality` has the names."""
-
-_SAME = {"choice": "choice"}
+"""What asks a reply to state its confidence; `confidence.stated` reads it."""
 
 
-def same_for(template: str) -> str:
-    """Return how answers to questions that are put with a template are compared.
+def asking_confidence(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return a conversation whose last message also asks for a confidence.
 
-    >>> same_for("worked"), same_for("choice")
-    ('math', 'choice')
+    >>> asking_confidence([Message("user", "2 + 2?")])[0].content.splitlines()[-1]
+    'Confidence: N'
     """
-    return _SAME.get(template, DEFAULT_SAME)
+    *before, last = messages
+    return (*before, Message(last.role, last.content + CONFIDENCE_REQUEST))
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A question with, where it is known, its answer.
 
-    >>> Problem("What is 2 + 2?").messages()[0].content.splitlines()[0]
-    'What is 2 + 2?'
+    >>> Problem("What is 2 + 2?").template, Problem("Who are you?").template
+    ('math', 'plain')
     """
 
     question: str
@@ -104,14 +99,20 @@ class Problem:
     """The right answer, None if nobody knows."""
 
     template: str = TEMPLATE
-    """A name from `TEMPLATES`, or a text that holds {question}."""
+    """A name from `TEMPLATE_NAMES`, or a text that holds {question}; `auto` becomes what it chooses."""
 
     system: str | None = None
     """A message that stands before the conversation; None for none."""
 
+    states_confidence: bool = field(default=False, repr=False)
+    """Whether the reply is asked to state how sure it is."""
+
     def __post_init__(self) -> None:
-        if self.template not in TEMPLATES and "{question}" not in self.template:
-            raise UnknownNameError("template", self.template, TEMPLATES, argument="template")
+        if self.template in (AUTO, AUTO_WORKED):
+            # Frozen afterwards: what a question is put with is known from the start.
+            object.__setattr__(self, "template", chosen_template(self.question, self.template == AUTO_WORKED))
+        elif self.template not in TEMPLATES and "{question}" not in self.template:
+            raise UnknownNameError("template", self.template, TEMPLATE_NAMES, argument="template")
         if self.system is not None and not self.system.strip():
             raise InputError("the system message is empty: say something in it, or leave it out")
 
@@ -119,10 +120,11 @@ class Problem:
         """Return the conversation that asks the question."""
         text = TEMPLATES.get(self.template, self.template)
         turns = [] if self.system is None else [Message(SYSTEM, self.system)]
-        for question, solution in _WORKED if self.template == "worked" else ():
+        for question, solution in EXAMPLES.get(self.template, ()):
             turns.append(Message("user", text.replace("{question}", question)))
             turns.append(Message("assistant", solution))
-        return (*turns, Message("user", text.replace("{question}", self.question)))
+        turns.append(Message("user", text.replace("{question}", self.question)))
+        return asking_confidence(turns) if self.states_confidence else tuple(turns)
 
     @property
     def extractor(self) -> str:

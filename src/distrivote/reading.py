@@ -16,16 +16,20 @@ from typing import Self
 
 import numpy as np
 
-from distrivote.answers.extract import Extractor, OwnExtractor, extractor
+from distrivote.answers.extract import OwnExtractor
+from distrivote.answers.kinds.kind import Kind
+from distrivote.answers.kinds.own import own_kind
 from distrivote.confidence import (
     DEFAULT_K,
     DEFAULT_MEASURE,
+    STATED,
     Measure,
     TokenValues,
     TrajectoryConfidence,
     entries_given,
     measure_named,
     token_entropy,
+    unstated,
 )
 from distrivote.confidence.steps import StepEnds
 from distrivote.confidence.tokens import check_k
@@ -34,7 +38,7 @@ from distrivote.errors import InputError
 from distrivote.nouns import count, verb
 from distrivote.splitting import Splitter, splitter, step_ends
 from distrivote.steering import ENDED
-from distrivote.trajectory import Floats, Trajectory
+from distrivote.trajectory import CUT_OFF, Floats, Trajectory
 
 _NO_STEPS: StepEnds = np.empty(0, dtype=np.int64)
 
@@ -55,11 +59,17 @@ class Reading:
     answer_end: int | None = None
     """The offset in the text just after the answer."""
 
+    answer_start: int | None = None
+    """Where a long answer begins; None for a short one."""
+
     step_ends: StepEnds = field(default_factory=lambda: _NO_STEPS)
     """Exclusive ends in tokens; empty if no measure looks at steps."""
 
     is_ended: bool = False
     """Whether its controller ended it for its confidence: then it has no vote."""
+
+    is_cut: bool = False
+    """Whether the reply was cut off at its longest before it had finished an answer."""
 
     @property
     def confidence(self) -> float:
@@ -76,7 +86,9 @@ class Reading:
 class Reader:
     """How trajectories are read."""
 
-    find: Extractor
+    kind: Kind
+    """What an answer is."""
+
     measures: tuple[Measure, ...]
     """The first one is that of the vote."""
 
@@ -91,7 +103,7 @@ class Reader:
     @classmethod
     def of(
         cls,
-        extract: str | re.Pattern[str] | OwnExtractor = "auto",
+        extract: str | re.Pattern[str] | OwnExtractor | Kind = "auto",
         measures: Iterable[str | Measure] = (DEFAULT_MEASURE,),
         split: str | Splitter = SPLIT,
         k: int = DEFAULT_K,
@@ -101,11 +113,12 @@ class Reader:
         check_k(k)
         named = tuple(measure_named(each) if isinstance(each, str) else each for each in measures)
         steps = splitter(split) if isinstance(split, str) else split
-        return cls(extractor(extract), named, steps, k, steered_by)
+        return cls(extract if isinstance(extract, Kind) else own_kind(extract), named, steps, k, steered_by)
 
     def read(self, trajectories: Sequence[Trajectory], k: int | None = None) -> list[Reading]:
         """Return what each trajectory says; `k` instead of the reader's own, where a pool has fewer."""
         k = self.k if k is None else k
+        trajectories = list(map(self.cleaned, trajectories))
         # Several measures are made of the same values of the tokens.
         made: dict[object, list[TokenValues]] = {}
         for measure in self.measures:
@@ -118,18 +131,39 @@ class Reader:
             for at, trajectory in enumerate(trajectories)
         ]
 
+    def cleaned(self, trajectory: Trajectory) -> Trajectory:
+        """Return a trajectory without what only a measure reads: the line of a stated confidence."""
+        return unstated(trajectory) if any(each.name == STATED for each in self.measures) else trajectory
+
     def _reading(self, trajectory: Trajectory, k: int, values: Sequence[TokenValues]) -> Reading:
-        found = self.find(trajectory.text)
-        answer, answer_end = (None, None) if found is None else found
+        is_cut = trajectory.finish_reason == CUT_OFF
+        found = self.kind.read(trajectory.text, is_cut=is_cut)
+        answer, answer_end, answer_start = (None, None, None) if found is None else found
         ends = _NO_STEPS
         if any(measure.answer_step_only for measure in self.measures):
             ends = _steps_of(trajectory, self.split, k, self.steered_by)
         confidences = [
-            measure.of(trajectory, k=k, step_ends=ends, answer_end=answer_end, tokens=tokens)
+            measure.of(
+                trajectory,
+                k=k,
+                step_ends=ends,
+                answer_end=answer_end,
+                answer_start=answer_start,
+                tokens=tokens,
+            )
             for measure, tokens in zip(self.measures, values, strict=True)
         ]
         is_ended = trajectory.finish_reason == ENDED
-        return Reading(trajectory.index, answer, tuple(confidences), answer_end, ends, is_ended)
+        return Reading(
+            trajectory.index,
+            answer,
+            tuple(confidences),
+            answer_end,
+            answer_start,
+            ends,
+            is_ended,
+            is_cut and answer is None,
+        )
 
 
 class Pool:
@@ -140,13 +174,18 @@ class Pool:
     """
 
     def __init__(self, reader: Reader, *, eager: bool = False) -> None:
-        self._reader, self._eager = reader, eager
+        self.reader, self._eager = reader, eager
         self._trajectories: list[Trajectory] = []
         self._readings: list[Reading] = []
         self._depth = _Depth(reader.measures[0], reader.k)
 
+    def read_by(self, reader: Reader) -> None:
+        """Read all trajectories anew, and those that come, by another reader with the same measures."""
+        self.reader = reader
+        self._readings = reader.read(self._trajectories, self._depth.k) if self._readings else []
+
     def add(self, trajectory: Trajectory) -> None:
-        self._trajectories.append(trajectory)
+        self._trajectories.append(self.reader.cleaned(trajectory))
         if self._eager:
             self._read()
 
@@ -168,13 +207,13 @@ class Pool:
             self._depth.take(trajectory)
         k = self._depth.k
         if k != before:
-            self._readings = self._reader.read(self._trajectories, k)
+            self._readings = self.reader.read(self._trajectories, k)
         else:
-            self._readings += self._reader.read(new, k)
+            self._readings += self.reader.read(new, k)
 
     def notes_on(self, pairs: Sequence[tuple[Trajectory, Reading]]) -> list[str]:
         """Return what a careful reader should know of trajectories of this pool, a sentence each."""
-        return _notes(pairs, self._reader.measures[0])
+        return _notes(pairs, self.reader.measures[0])
 
 
 class _Depth:
@@ -267,7 +306,12 @@ def _notes(pairs: Sequence[tuple[Trajectory, Reading]], measure: Measure) -> lis
     confidences = [reading.confidences[0] for _, reading in pairs]
     answered = [reading.answer is not None for _, reading in pairs]
     silent = [math.isnan(confidence.value) for confidence in confidences]
-    if pairs and not any(answered):
+    n_cut = sum(reading.is_cut for _, reading in pairs)
+    if n_cut:
+        were = verb(n_cut, "were")
+        of = count(len(pairs), "trajectory")
+        notes.append(f"{n_cut} of {of} {were} cut off before an answer: allow more tokens")
+    if pairs and not any(answered) and n_cut < len(pairs):
         notes.append(
             f"no answer was found in any of {count(len(pairs), 'trajectory')}: check how answers are"
             " extracted"
@@ -276,7 +320,7 @@ def _notes(pairs: Sequence[tuple[Trajectory, Reading]], measure: Measure) -> lis
         notes.append(_no_confidence_note([trajectory for trajectory, _ in pairs], measure))
     elif any(is_silent and is_answered for is_silent, is_answered in zip(silent, answered, strict=True)):
         # How many there are, and what becomes of them, the tally says.
-        notes.append("some trajectories came without usable log-probabilities and so without a confidence")
+        notes.append(f"some trajectories came without {measure.needs} and so without a confidence")
     used = max((confidence.k for confidence in confidences), default=0)
     if 0 < used < DEFAULT_K:
         notes.append(
@@ -299,6 +343,8 @@ def _notes(pairs: Sequence[tuple[Trajectory, Reading]], measure: Measure) -> lis
 
 
 def _no_confidence_note(trajectories: Sequence[Trajectory], measure: Measure) -> str:
+    if measure.name == STATED:
+        return f"no trajectory came with {measure.needs}: give it more `max_tokens`, or use another measure"
     ask = f"ask the server for logprobs with top_logprobs={DEFAULT_K}"
     if measure.uses_top_k and any(np.isfinite(t.logprobs).any() for t in trajectories):
         ask += ', or use measure="logprob", which needs the sampled tokens only'

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from distrivote.answers.extract import reply_start
+from distrivote.answers.kinds.kind import Kind
+from distrivote.answers.kinds.values import MATH
+from distrivote.answers.structured.fields import Composed
 from distrivote.defaults import MIN_PROBABILITY
 from distrivote.problem import Problem
 from distrivote.reading import Reading
-from distrivote.trajectory import Trajectory
+from distrivote.trajectory import CUT_OFF, Trajectory
 from distrivote.voting.abstaining import withheld
 from distrivote.voting.ballot import Answer, Ballot, Tally
 
@@ -37,10 +42,25 @@ class Solution:
     min_probability: float = MIN_PROBABILITY
     """An answer that is less probable than this is withheld."""
 
+    kind: Kind = MATH
+    """What counted as an answer."""
+
+    composed: Composed | None = None
+    """What votes on single fields made, where the kind of answer has such."""
+
     @property
     def answer(self) -> Answer | None:
         """The answer to believe; None if no trajectory gave one."""
-        return self.tally.answer
+        return self.tally.answer if self.composed is None else self.composed.text
+
+    @property
+    def reply(self) -> str:
+        """The reply to show, without its thinking: that of the best trajectory, or the object that was put
+        together. There is one even if nothing could be voted on; "" if no trajectory has finished."""
+        if self.composed is not None and not self.composed.is_whole:
+            return self.composed.text
+        best = self.best
+        return "" if best is None else best.text[reply_start(best.text) :].strip()
 
     @property
     def withheld(self) -> str | None:
@@ -78,5 +98,16 @@ class Solution:
 
     @property
     def best(self) -> Trajectory | None:
-        """The most confident trajectory that gave the answer."""
-        return None if self.tally.best is None else self.trajectories[self.tally.best]
+        """The most confident trajectory that gave the answer; without an answer, that of all.
+
+        One that was not cut off goes before all that were. None if no trajectory has finished.
+        """
+        if self.tally.best is not None:
+            return self.trajectories[self.tally.best]
+        places = range(len(self.trajectories))
+        return self.trajectories[max(places, key=self._worth)] if places else None
+
+    def _worth(self, place: int) -> tuple[bool, float, int]:
+        confidence = self.readings[place].confidence
+        is_cut = self.trajectories[place].finish_reason == CUT_OFF
+        return not is_cut, -math.inf if math.isnan(confidence) else confidence, -place

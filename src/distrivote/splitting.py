@@ -1,9 +1,8 @@
 """Where one reasoning step ends and the next begins, token by token.
 
-A splitter is a rule; `start()` gives a stream that is fed one token at a time and says whether that
-token ended a step. A stream keeps a few characters and counters, whatever the length of the trajectory.
-It knows the text and, if its rule asks for it, the entropy of each token; it knows no log-probabilities
-and no answers.
+A splitter is a rule; `start()` returns a stream that takes one token at a time and says whether that token
+ended a step. A stream keeps a few characters and counters, whatever the length of the trajectory. It uses the
+text and, for some rules, the entropy of each token; no log-probabilities and no answers.
 
 - The token that completes a boundary belongs to the step that it ends, with all its characters:
   "a\\n\\nb" ends a step after b.
@@ -35,7 +34,7 @@ class StepStream(Protocol):
     """The tokens of one trajectory, one after the other."""
 
     def push(self, text: str, entropy: float = math.nan) -> bool:
-        """Take the next token and say whether it ended a step."""
+        """Add the next token and say whether it ended a step."""
 
     def flush(self) -> bool:
         """End the trajectory and say whether an unfinished step with text was left."""
@@ -45,7 +44,7 @@ class Splitter(Protocol):
     """A rule that cuts trajectories into steps."""
 
     uses_entropy: ClassVar[bool]
-    """Whether its streams look at the entropy (nats) of the tokens."""
+    """Whether its streams use the entropy (nats) of the tokens."""
 
     def start(self) -> StepStream:
         """Return the stream of a new trajectory."""
@@ -74,7 +73,7 @@ class DelimiterSplitter:
 
 @dataclass(frozen=True, slots=True)
 class WindowSplitter:
-    """A step is so many tokens, and more as long as they are white space alone."""
+    """A step has a fixed number of tokens, and more while they are only white space."""
 
     n_tokens: int
 
@@ -122,7 +121,7 @@ def splitter(name: str) -> Splitter:
     >>> splitter("window:512")
     WindowSplitter(n_tokens=512)
     """
-    # A shell hands over a backslash and an n where Python has a newline.
+    # A shell passes a backslash and an n where Python has a newline.
     plain = name.replace("\\n", "\n")
     if plain in _NAMED:
         return _NAMED[plain]
@@ -146,7 +145,7 @@ _NAMED: dict[str, Splitter] = {
     "entropy": EntropySplitter(),
 }
 SPLITTERS = ("paragraph", "line", "exact", "window:512", "entropy")
-"""The names that `splitter` knows, each with an example of its value where it needs one."""
+"""The names that `splitter` accepts, each with an example of its value if it needs one."""
 
 
 def step_ends(
@@ -172,7 +171,7 @@ def step_ends(
 
 
 def _delimited(tokens: Sequence[str], delimiter: str) -> tuple[list[int], bool]:
-    """Return where steps end and whether one is left, as `_DelimiterStream` says it token by token.
+    """Return where steps end and whether one is left, with the result of `_DelimiterStream`.
 
     The joined text is searched, which is much faster.
     """
@@ -235,7 +234,7 @@ class _ExactTokenStream:
 
 
 class _CountedStream:
-    """A step whose tokens are counted; it does not end while they are white space alone."""
+    """A step whose tokens are counted; it does not end while they are only white space."""
 
     __slots__ = ("_is_blank", "_n_pending", "_started")
 
@@ -246,10 +245,10 @@ class _CountedStream:
         self._n_pending, self._started, self._is_blank = 0, False, True
 
     def _ends(self, text: str, n_tokens: int, ends_here: bool = True) -> bool:
-        """Take a token, and end the step with it if it may and has so many tokens."""
+        """Add a token, and end the step with it if that is allowed and it has enough tokens."""
         self._n_pending += 1
         self._started = self._started or _has_text(text)
-        # A token without text is a part of a character, and servers see it as text.
+        # A token without text is a part of a character, which servers count as text.
         self._is_blank = self._is_blank and text.isspace()
         if ends_here and not self._is_blank and self._n_pending >= n_tokens:
             self._begin()

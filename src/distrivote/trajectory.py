@@ -1,10 +1,9 @@
-"""One sampled reply, as data: its text, its tokens, and how probable the model found them.
+"""One sampled reply as data: its text, its tokens, and their log-probabilities.
 
-Every engine and importer makes these, and every measure reads them. This file knows neither where a
-reply came from nor what its log-probabilities mean for anyone's confidence.
+Every engine and importer makes these, and every measure reads them.
 
-Log-probabilities are natural logarithms of the model's own distribution. The end-of-text token is not
-among the tokens: whoever makes a trajectory leaves it out, so that no measure has to know it.
+Log-probabilities are natural logarithms of the model's own distribution. The end-of-text token is not among
+the tokens: engines and importers leave it out, so that measures need not handle it.
 """
 
 from __future__ import annotations
@@ -17,12 +16,15 @@ import numpy.typing as npt
 
 from distrivote.errors import InputError
 
+CUT_OFF = "length"
+"""The finish reason of a reply that reached its longest before its end."""
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """One text that was injected, as far as it got."""
+    """One text that was injected, as far as it was injected."""
 
     start: int
     """The index of its first token in the trajectory."""
@@ -37,12 +39,12 @@ class Interventions:
     insertions: tuple[Insertion, ...] = ()
 
     step_ends: tuple[int, ...] = ()
-    """The exclusive end of every step, in tokens, as in `splitting.step_ends`; empty if the controller
-    knows no steps."""
+    """The exclusive end of every step, in tokens, as in `splitting.step_ends`; empty if the controller uses
+    no steps."""
 
     step_confidences: tuple[float, ...] = ()
-    """What each step was judged by, NaN where none of its tokens had a confidence. White space behind
-    the last boundary belongs to the last step but came too late to count."""
+    """The confidence by which each step was judged, NaN if none of its tokens had one. White space after the
+    last boundary belongs to the last step but is not counted in it."""
 
     unfinished: bool = False
     """Whether no boundary ended the last step, so that it was not judged."""
@@ -53,9 +55,9 @@ class Interventions:
         return len(self.insertions)
 
     def up_to(self, n_tokens: int) -> Interventions:
-        """Return the record of a trajectory that was cut off behind so many tokens.
+        """Return the record of the trajectory truncated to `n_tokens` tokens.
 
-        A step that was cut keeps the confidence that it was judged by.
+        A truncated step keeps the confidence by which it was judged.
         """
         ends = (*self.step_ends, *(insertion.start + insertion.n_tokens for insertion in self.insertions))
         if max(ends, default=0) <= n_tokens:
@@ -77,7 +79,7 @@ class Interventions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:
-    """A reply; with its text alone, one that came without tokens and log-probabilities.
+    """A reply; with only a text, one without tokens and log-probabilities.
 
     >>> Trajectory("The answer is 4.").n_tokens
     0
@@ -86,7 +88,7 @@ class Trajectory:
     """
 
     text: str
-    """The whole reply, thinking included where it is known."""
+    """The whole reply, including thinking if it is known."""
 
     tokens: tuple[str, ...] = ()
     """The text of each token; joined they are `text`. Empty if the reply came without tokens."""
@@ -94,75 +96,77 @@ class Trajectory:
     top_logprobs: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """(n_tokens, width) The most probable entries at each token, in any order, padded with NaN.
 
-    A row may hold one entry more than was asked for: the sampled token's, where it is not among the
-    most probable. A value that can't be used stays as it came, -inf or a sentinel such as -9999, so
-    that it can be counted. Width 0: there are none.
+    A row may hold one entry more than requested: that of the sampled token, if it is not among the most
+    probable. An unusable value is kept, -inf or a sentinel such as -9999, so that it can be counted.
+    Width 0: there are none.
     """
 
     logprobs: Floats = field(default_factory=lambda: np.empty(0))
-    """(n_tokens,) The log-probability of the token that was sampled, NaN where unknown."""
+    """(n_tokens,) The log-probability of the sampled token, NaN if unknown."""
 
     finish_reason: str | None = None
-    """Why the reply ended, in the engine's words: "stop", "length", ..."""
+    """Why the reply ended, as the engine reports it: "stop", "length", ..."""
 
     index: int = 0
-    """Its number among the samples of its question, which with the seed fixes its random numbers."""
+    """Its number among the samples of its question, which with the seed determines its random numbers."""
 
     interventions: Interventions | None = None
     """What a controller saw and did; None if there was none."""
 
     server: str | None = None
-    """Who sampled it, where there are several."""
+    """The server that sampled it, if there are several."""
 
     n_prompt_tokens: int | None = None
-    """How many tokens its prompt has, as its engine counted them; None if it does not say."""
+    """The number of tokens of its prompt, as counted by the engine; None if unknown."""
 
     flaw: str | None = None
-    """What is wrong with it, where its engine noticed: log-probabilities that are missing, an end that did
-    not come; None: nothing."""
+    """What is wrong with it, if the engine noticed: missing log-probabilities or end; None: nothing."""
 
     seconds: float | None = None
-    """How long it took in its engine, from its start in a slot or its request to its end; None if unknown.
-    A clock's word: it differs from run to run."""
+    """How long the engine took, from its start in a slot or its request to its end; None if unknown. It
+    differs from run to run."""
 
     entropies: Floats | None = None
     """(n_tokens,) The entropy in nats of the whole distribution at each token, NaN where unknown; None if
     the engine sees only its most probable entries."""
 
     self_certainties: Floats | None = None
-    """(n_tokens,) How far that distribution is from even, as KL(uniform || p) in nats; None likewise."""
+    """(n_tokens,) How far that distribution is from uniform, as KL(uniform || p) in nats; None likewise."""
 
     n_reply_tokens: int | None = None
-    """How many tokens its server counted in it; None if it does not say. Of several replies to one request
-    the last has those of all."""
+    """The number of tokens that the server reports; None if unknown. Of several replies to one request the
+    last has those of all."""
+
+    stated: float | None = None
+    """The confidence that the model stated itself, from 0 to 1; None if it was not asked or did not."""
 
     def __post_init__(self) -> None:
         n = len(self.tokens)
         if self.top_logprobs.ndim != 2 or self.top_logprobs.shape[0] != n:
             raise InputError(
-                f"{n} tokens but top_logprobs of shape {self.top_logprobs.shape}: hand in one row per"
+                f"{n} tokens but top_logprobs of shape {self.top_logprobs.shape}: give one row per"
                 f" token, ({n}, 0) if there are none"
             )
         if self.logprobs.shape != (n,):
             raise InputError(
-                f"{n} tokens but logprobs of shape {self.logprobs.shape}: hand in one per token, NaN"
+                f"{n} tokens but logprobs of shape {self.logprobs.shape}: give one per token, NaN"
                 " where unknown"
             )
         whole = [values for values in (self.entropies, self.self_certainties) if values is not None]
         if len(whole) == 1:
             raise InputError(
                 "there are entropies or self-certainties of the whole distribution, and the others are"
-                " missing: hand in both or neither"
+                " missing: give both or neither"
             )
         if any(values.shape != (n,) for values in whole):
             raise InputError(
                 f"{n} tokens but entropies and self-certainties of shapes"
-                f" {' and '.join(str(values.shape) for values in whole)}: hand in one of each per token"
+                f" {' and '.join(str(values.shape) for values in whole)}: give one of each per token"
             )
         if self.tokens and "".join(self.tokens) != self.text:
-            raise InputError("the tokens joined are not the text: hand in tokens that spell it")
+            raise InputError("the tokens joined are not the text: give tokens that spell it")
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens it has; one that came without them, as many as its server counted."""
+        """The number of its tokens; without tokens, the number that the server reports."""
         return len(self.tokens) or self.n_reply_tokens or 0

@@ -15,7 +15,8 @@ from distrivote.answers.equivalence import classify, grade, same_answer
 from distrivote.answers.forms import is_formula
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError, MissingPackageError, UnknownNameError
-from distrivote.problem import DEFAULT_SAME, Problem, same_for
+from distrivote.problem import Problem
+from distrivote.prompts import DEFAULT_SAME, same_for
 from formulas import ANSWERS, FORMULA, NUMBER, OTHER, TRUTH, hide_math_verify
 from strategies import FEW, MANY
 

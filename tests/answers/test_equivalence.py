@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Equality, NotationOnly
 from distrivote.answers.equivalence import Classes, classify, same_answer
-from distrivote.answers.forms import compare, form_of, normal_form, plainly_equal
+from distrivote.answers.forms import compare, form_of, normal_form, plainly_equal, scaled
 from distrivote.errors import InputError
 from strategies import LAW, MANY
 
@@ -386,3 +386,76 @@ def test_two_answers_are_one_by_the_same_rules() -> None:
 def test_no_answer_is_the_same_as_none() -> None:
     assert not same_answer(" ", " ")
     assert not same_answer("4", "")
+
+
+# Many numbers that are close to each other
+
+_BEGINNINGS = ["0.12345", "-0.12345", "0.999999", "0.3333333", "12.345678"]
+_SPECIAL = ["1/3", r"\frac{2}{6}", "1", "1.0000000", "0.33333333333333", "0.1234565", "0.1234575", "10/81"]
+_BELOW = st.sampled_from([3, 7, 81, 10**6, 3 * 10**6])
+CLOSE = st.one_of(
+    st.tuples(st.sampled_from(_BEGINNINGS), st.text("059", max_size=6)).map("".join),
+    st.sampled_from(_SPECIAL),
+    st.tuples(st.integers(-30, 30), _BELOW).map(lambda pair: f"{pair[0]}/{pair[1]}"),
+)
+
+
+def joined_pair_by_pair(answers: list[str]) -> set[frozenset[str]]:
+    """The slow twin: every two keys are compared, by the shortest answer of each."""
+    keys: dict[object, list[str]] = {}
+    for answer in answers:
+        keys.setdefault(normal_form(answer), []).append(answer)
+    groups = [set(group) for group in keys.values()]
+    speakers = [min(group, key=lambda form: (len(form), form)) for group in keys.values()]
+    links = [(i, j) for i in range(len(groups)) for j in range(i) if plainly_equal(speakers[i], speakers[j])]
+    labels = list(range(len(groups)))
+    for _ in labels:
+        for i, j in links:
+            labels[i] = labels[j] = min(labels[i], labels[j])
+    classes: dict[int, set[str]] = {}
+    for label, group in zip(labels, groups, strict=True):
+        classes.setdefault(label, set()).update(group)
+    return {frozenset(group) for group in classes.values()}
+
+
+@given(st.lists(CLOSE, max_size=12))
+@MANY
+def test_close_numbers_are_joined_as_pair_by_pair(answers: list[str]) -> None:
+    ids = classify(answers, "notation").ids
+    found: dict[int, set[str]] = {}
+    for answer, number in zip(answers, ids, strict=True):
+        found.setdefault(number, set()).add(answer)
+    assert {frozenset(group) for group in found.values()} == joined_pair_by_pair(answers)
+
+
+@pytest.mark.parametrize("same", ["notation", "math"])
+def test_the_work_for_close_numbers_grows_with_their_number_alone(
+    same: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distrivote.answers import equivalence
+
+    n_calls = 0
+
+    def counted(*given: object) -> int:
+        nonlocal n_calls
+        n_calls += 1
+        return scaled(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(equivalence, "scaled", counted)
+    monkeypatch.setattr(equivalence, "plainly_equal", None)
+    answers = [f"0.12345{number:020d}" for number in range(2_000)] + ["0.123450", "1/7"]
+    assert len(classify(answers, same).labels) == 2  # what rounds to 0.123450 is one with it
+    assert n_calls <= 3 * len(answers)
+
+
+def test_numbers_are_not_compared_as_mathematics() -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Counting(NotationOnly):
+        def verdict(self, a: str, b: str) -> bool | None:
+            asked.append((a, b))
+            return super().verdict(a, b)
+
+    rule = Equality("math", normal_form, Counting())
+    classify([*map(str, range(300)), r"\sqrt{2}", r"\pi"], rule)
+    assert len(asked) == 300 + 301

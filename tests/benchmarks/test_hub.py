@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from distrivote.benchmarks import load
-from distrivote.errors import DistrivoteError, MissingPackageError
+from distrivote.errors import DistrivoteError, InputError, MissingPackageError
 
 ROWS: dict[str, list[dict[str, Any]]] = {
     "aime2024": [{"id": 60, "problem": "p", "solution": "s", "answer": "025"}],
@@ -49,6 +49,20 @@ def test_a_benchmark_is_fetched_from_its_home(name: str, monkeypatch: pytest.Mon
     assert benchmark.source == f"hf:{ASKED[name][0]}"
     assert len(benchmark) == 1
     assert benchmark.problems[0].answer
+
+
+def test_a_revision_is_asked_for_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def load_dataset(_: str, __: str | None, **options: Any) -> list[dict[str, Any]]:
+        asked.append(options)
+        return ROWS["gsm8k"]
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    assert load("gsm8k@e53f048").source == "hf:openai/gsm8k@e53f048"
+    assert asked == [{"split": "test", "revision": "e53f048"}]
+    with pytest.raises(InputError, match="gsm8k@ names no revision: write gsm8k@REVISION"):
+        load("gsm8k@")
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:

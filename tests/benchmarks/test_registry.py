@@ -50,7 +50,7 @@ def test_a_name_comes_before_a_file_of_that_name(tmp_path: Path, monkeypatch: py
     Path("arithmetic").write_text(LINE)
     Path("gsm8k=x.jsonl").write_text(LINE)
     assert len(load("arithmetic")) == 100
-    assert load("./arithmetic").problems == (Problem("q", "1", "1"),)
+    assert load("./arithmetic").problems == (Problem("q", "1", "1", template="math"),)
     assert load("gsm8k=x.jsonl").name == "gsm8k=x"
     assert load("gsm8k=./arithmetic").problems[0].id == "gsm8k-0001"
 

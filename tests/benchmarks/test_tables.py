@@ -27,7 +27,10 @@ def test_an_answer_is_text_or_unknown(answer: object, text: str | None) -> None:
 
 def test_a_row_that_leaves_the_answer_out_has_none() -> None:
     problems = tables.problems(table({"question": "p", "answer": 1}, {"question": "q"}))
-    assert problems == (Problem("p", "1", "1"), Problem("q", "2", None))
+    assert problems == (
+        Problem("p", "1", "1", template="math"),
+        Problem("q", "2", None, template="math"),
+    )
 
 
 @pytest.mark.parametrize("column", ["id", "question_id"])

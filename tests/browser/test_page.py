@@ -210,6 +210,24 @@ def test_model_output_is_shown_as_text_whatever_it_says(page: Page) -> None:
     assert page.locator("main script, dialog script, img").count() == 0
 
 
+def test_characters_that_hide_or_reorder_text_are_shown_as_signs(page: Page) -> None:
+    text = "a\x1b[31mb\u202ec\x00\x7f\u2066\n\té"
+    made = page.evaluate(
+        """async (text) => {
+          const [dom, { prose }] = await Promise.all([import("/dom.js"), import("/prose.js")]);
+          const said = dom.el("p");
+          dom.say(said, text);
+          const nodes = [dom.el("p", {}, text), said, dom.el("p", {}, ...prose(text))];
+          return [...nodes, dom.el("p", {}, ...prose(`${text}$x\u202ey$`))].map((one) => one.textContent);
+        }""",
+        text,
+    )
+    shown = "a␛[31mb\\u202ec␀␡\\u2066\n\té"
+    assert made[:3] == [shown] * 3
+    assert made[3].startswith(shown)
+    assert "\u202e" not in made[3]
+
+
 def test_a_megabyte_is_shown_whole(page: Page) -> None:
     ask(page, "megabyte")
     page.locator(".rows li[data-index='0'] button").click()

@@ -66,10 +66,16 @@ def test_the_question_can_come_from_standard_input() -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_no_answer_at_all_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, QUESTION, "--budget", "2", "--max-tokens", "1")
-    assert code == 1
-    assert out.strip() == ""
+def test_without_any_answer_there_is_a_reply_and_strictly_exit_code_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    short = [QUESTION, "--budget", "2", "--max-tokens", "1"]
+    code, out, err = run(capsys, *short)
+    assert code == 0
+    assert out.strip()
+    assert "no trajectory gave an answer" in err
+    code, again, err = run(capsys, *short, "--strict")
+    assert (code, again) == (1, out)
     assert "no trajectory gave an answer" in err
 
 

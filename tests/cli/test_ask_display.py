@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from distrivote.answers.equality import equality
 from distrivote.cli import ask_display, progress
 from distrivote.cli.ask_display import AskDisplay
 from distrivote.engines.base import Progress
+from distrivote.poll import Poll
 from goldens.screen import shown
 
 
@@ -27,7 +27,7 @@ def test_the_display_counts_trajectories_tokens_and_answers(monkeypatch: pytest.
     monkeypatch.setattr(ask_display.time, "monotonic", lambda: now)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with AskDisplay(4, equality()) as display:
+    with AskDisplay(Poll("How many?", budget=4)) as display:
         assert shown(terminal.getvalue()).startswith("sampling ━━━━━━━━━━ 0/4 · 0 tokens")
         for answer in ("12", "12.0", None):
             now += 2
@@ -42,6 +42,6 @@ def test_the_display_counts_trajectories_tokens_and_answers(monkeypatch: pytest.
 
 
 def test_in_a_pipe_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with AskDisplay(4, equality()) as display:
+    with AskDisplay(Poll("How many?", budget=4)) as display:
         display.add("x")
     assert capsys.readouterr().err == ""

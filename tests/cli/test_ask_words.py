@@ -14,7 +14,7 @@ from engines.scripted_server import ScriptedServer, Token, ToyServer
 
 
 def says(_: str) -> Sequence[Token]:
-    return [Token("It is ", 3.0), Token("\\boxed{12}", 2.0)]
+    return [Token("It is ", 3.5), Token("\\boxed{12}", 4.5)]
 
 
 def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
@@ -26,7 +26,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dic
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("answer-step", 2.5), ("confidence_mean", 2.5), ("length", 500.0), ("n_tokens", 500.0)],
+    [("answer-step", 4.0), ("confidence_mean", 4.0), ("length", 500.0), ("n_tokens", 500.0)],
 )
 def test_a_signal_is_the_measure_that_is_voted_with(
     name: str, expected: float, capsys: pytest.CaptureFixture[str]
@@ -65,6 +65,6 @@ def test_the_headline_names_a_model_without_its_folder_and_one_trajectory_as_one
             main(["ask", "How many?", "--budget", "1", "--base-url", running.url, "--no-ssc"])
     out = capsys.readouterr().out
     assert not left.value.code
-    assert f"{shown}, openai · 1 trajectory · auto · " in out
+    assert f"{shown} · 1 trajectory · auto · " in out
     assert "1 trajectory, 2 tokens" in out
     assert "Only 1 answer:" in out

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from email.message import Message
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ import pytest
 from distrivote.cli import findings
 from distrivote.cli.findings import Finding, extra_findings, fits
 from distrivote.cli.main import main
-from engines.scripted_server import ScriptedServer, Token, ToyServer
+from engines.scripted_server import ScriptedServer, Token, ToyServer, WholeOnly
 
 ROOT = Path(__file__).parents[2]
 
 
 def says(_: str) -> Sequence[Token]:
-    return [Token("Hi", 3.0), Token(" there", 2.0)]
+    return [Token("Hi", 3.0), Token(" there", 4.0)]
 
 
 def doctor(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
@@ -67,8 +68,19 @@ def test_what_is_missing_comes_with_the_command_that_installs_it(
 
 
 def test_an_extra_whose_package_is_too_old_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    wants = ["numpy>=2.1", "torch; extra == 'gpu'", 'lm-eval[api]>=0.4.13; extra == "eval"']
-    monkeypatch.setattr(findings.metadata, "requires", lambda _: [*wants, "distrivote[gpu]; extra == 'all'"])
+    facts = Message()
+    for name in ("all", "eval", "gpu"):
+        facts["Provides-Extra"] = name
+    for wanted in (
+        "numpy>=2.1",
+        "colorama; sys_platform != 'none'",
+        "torch; extra == 'gpu'",
+        "uvloop>=1; sys_platform == 'none' and extra == 'gpu'",
+        'lm-eval[api]>=0.4.13; extra == "eval"',
+        "distrivote[gpu]; extra == 'all'",
+    ):
+        facts["Requires-Dist"] = wanted
+    monkeypatch.setattr(findings.metadata, "metadata", lambda _: facts)
     monkeypatch.setattr(findings.metadata, "version", lambda _: "0.4.9")
     assert extra_findings() == [
         Finding(
@@ -89,22 +101,27 @@ def test_an_extra_whose_package_is_too_old_fails(monkeypatch: pytest.MonkeyPatch
         ("2.10", ">=2.9", True),
         ("2", ">=2.0", True),
         ("1.9.0.post1", ">=1.9", True),
+        ("2.9.0+cpu", "==2.9.0", True),
+        ("2.0rc1", ">=2", False),
+        ("2.1rc1", ">=2", True),
+        ("3.0", ">=2,<3", False),
         ("2026.10.11549", "==2026.10.11549", True),
         ("2026.10.11550", "==2026.10.11549", False),
         ("0.9", ">=1", False),
         ("unknown", ">=1", False),
+        ("unknown", "", True),
         ("0.1", "", True),
     ],
 )
-def test_versions_are_compared_by_their_numbers(version: str, bounds: str, so: bool) -> None:
+def test_versions_are_compared_by_the_rules_of_pip(version: str, bounds: str, so: bool) -> None:
     assert fits(version, bounds) is so
 
 
 def test_an_installation_without_metadata_has_no_extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(_: str) -> list[str]:
+    def unknown(_: str) -> Message:
         raise metadata.PackageNotFoundError
 
-    monkeypatch.setattr(findings.metadata, "requires", unknown)
+    monkeypatch.setattr(findings.metadata, "metadata", unknown)
     assert extra_findings() == []
 
 
@@ -127,11 +144,16 @@ def test_every_extra_of_the_project_is_looked_at(capsys: pytest.CaptureFixture[s
             None,
         ),
         (ToyServer(says, plugin=True), "toy, 20 of 20 log-probabilities, SelfStepConf by its plugin", None),
-        (ToyServer(says, max_logprobs=5), "toy, 5 of 20 log-probabilities, SelfStepConf off", "--no-ssc"),
+        (ToyServer(says, max_logprobs=5), "toy, 5 of 20 log-probabilities, SelfStepConf off", None),
         (
             ToyServer(says, gives=0),
             "toy, 0 of 20 log-probabilities, SelfStepConf off",
-            "majority voting only: --no-ssc --method sc",
+            "majority voting, or --signal stated",
+        ),
+        (
+            WholeOnly(says),
+            "toy, 20 of 20 log-probabilities (in whole replies only), SelfStepConf off",
+            None,
         ),
     ],
 )
@@ -219,7 +241,7 @@ def test_what_a_server_can_do_is_shown_in_full_at_80_columns(
     told = [line.rstrip() for line in lines[row + 1 :] if line.strip()]
     assert all(line.startswith("    ") and len(line) <= 80 for line in told)
     said = " ".join(map(str.strip, told))
-    assert said == f"{model}, 5 of 20 log-probabilities, SelfStepConf off --no-ssc"
+    assert said == f"{model}, 5 of 20 log-probabilities, SelfStepConf off"
 
 
 def test_what_fails_is_told_with_its_indent(

@@ -257,8 +257,8 @@ def test_other_settings_are_shown_line_by_line(capsys: pytest.CaptureFixture[str
     code, _, err = run(capsys, *asked, "--seed", "7", "--top-p", "0.5")
     assert code == 2
     assert err.splitlines() == [
-        "distrivote: error: run was made with other settings: ask for what it was made with, or make another"
-        " run with --new",
+        "distrivote: error: run was made with other settings: use the settings that it was made with, or make"
+        " another run with --new",
         "  sampling.top_p: was 0.95, asked 0.5",
         "  seed: was 0, asked 7",
     ]
@@ -292,7 +292,7 @@ def test_as_published_is_recorded_and_refused_where_it_can_not_be_had(
     assert "SelfStepConf is off" in err
     code, _, err = run(capsys, *steered, "--as-published", "--guard")
     assert code == 2
-    assert "can't turn an end of the text down" in err
+    assert "can't refuse an end of the text" in err
 
 
 def test_questions_that_were_not_kept_are_not_compared(

@@ -453,7 +453,7 @@ def test_a_grid_that_is_killed_goes_on_where_it_was(folder: Path, capsys: pytest
         command = [sys.executable, "-m", "distrivote", "reproduce", *given]
         first = folder / "out" / "grid" / "q-plain"
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            while process.poll() is None and not list(first.glob("parts/part-*.parquet")):
+            while process.poll() is None and not list(first.glob("claims/[0-9]*")):
                 time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
         assert process.returncode == -signal.SIGKILL

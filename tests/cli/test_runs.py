@@ -111,6 +111,21 @@ def test_question_2_stands_before_question_10(capsys: pytest.CaptureFixture[str]
     assert [line.split("\t")[0] for line in lines[1:]] == [str(question) for question in range(11)]
 
 
+def test_escape_sequences_and_direction_marks_are_signs_in_a_pipe_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    manifest = Manifest("replay", "none\x1b[2J", "math", "made-up", {"temperature": 0.6}, budget=8)
+    with RunWriter("run", manifest) as writer:
+        writer.add(Row(question_id="q\x1b[31m\u202e\t1", sample=0, answer="4", ground_truth="4\x07"))
+    for words in (["show", "run"], ["runs", "."]):
+        out, _ = run(capsys, *words)
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+        assert "\x07" not in out
+    assert "␛[2J" in out
+
+
 @pytest.mark.usefixtures("numbered")
 def test_a_length_that_is_not_known_is_a_dash_and_not_0(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ import sys
 from importlib import util
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -70,9 +70,9 @@ def test_without_its_packages_it_names_the_extra(monkeypatch: pytest.MonkeyPatch
     assert "pip install '.[server]'" in str(error)
 
 
-@pytest.mark.parametrize(("args", "ssc"), [((), True), (("--no-ssc",), False)])
+@pytest.mark.parametrize(("args", "ssc"), [((), None), (("--ssc",), True), (("--no-ssc",), False)])
 def test_selfstepconf_can_be_off_where_a_request_does_not_say_it(
-    monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], ssc: bool
+    monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], ssc: bool | None
 ) -> None:
     served: list[Settings] = []
     monkeypatch.setattr(command, "_serve", lambda _choice, _method, settings, *_: served.append(settings))

@@ -396,7 +396,7 @@ class EngineContract:
         if engine.concurrent:
             assert next(other).n_tokens == 1
         else:
-            with pytest.raises(DistrivoteError, match="sampling already"):
+            with pytest.raises(DistrivoteError, match="already sampling"):
                 next(other)
         under_way.close()
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 _SERVER = """

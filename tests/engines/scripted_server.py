@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NamedTuple
+
+from distrivote.engines.wire import Choice, decode_response
 
 
 class Request(NamedTuple):
@@ -64,13 +67,19 @@ class ScriptedServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}/v1"
 
+    @property
+    def n_connections(self) -> int:
+        """How many connections are open, with a request or without."""
+        return len(self._tasks)
+
     def asked(self, path: str) -> list[Any]:
         """Return the bodies of the requests to a path."""
         return [request.body for request in self.requests if request.path == path]
 
     def sampled(self) -> list[Any]:
-        """Return the bodies of the requests for streams."""
-        return [request.body for request in self.requests if request.body and request.body.get("stream")]
+        """Return the bodies of the requests for streams, but for those that only look what comes."""
+        bodies = [request.body for request in self.requests if request.body and request.body.get("stream")]
+        return [body for body in bodies if not is_probe(body)]
 
     def __enter__(self) -> ScriptedServer:
         ready = threading.Event()
@@ -140,7 +149,11 @@ class ScriptedServer:
             )
             await writer.drain()
             return True
-        return await self._stream(reader, writer, reply)
+        max_open, n_left = self.max_open, self.n_left
+        goes_on = await self._stream(reader, writer, reply)
+        if is_probe(request.body or {}):
+            self.max_open, self.n_left = max_open, n_left
+        return goes_on
 
     async def _stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reply: Reply) -> bool:
         writer.write(
@@ -177,6 +190,16 @@ class ScriptedServer:
             await asyncio.gather(gone, return_exceptions=True)
 
 
+def is_probe(body: Mapping[str, Any]) -> bool:
+    """Say whether a request only looks what a server can do."""
+    return body.get("prompt") == "Hello" or body.get("messages") == [{"role": "user", "content": "Hello"}]
+
+
+def is_sampled(body: Mapping[str, Any]) -> bool:
+    """Say whether a request is for a streamed trajectory."""
+    return bool(body.get("stream")) and not is_probe(body)
+
+
 def _chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
@@ -202,16 +225,22 @@ class Token(NamedTuple):
 
 
 def row_of(token: Token, k: int) -> list[float]:
-    """Return k log-probabilities whose mean is minus the token's confidence."""
+    """Return k log-probabilities whose mean is minus the token's confidence.
+
+    Below a confidence of log k their probabilities add up to more than 1, which a client notices.
+    """
     low = -(token.confidence * k - 0.05) / max(k - 1, 1)
+    if math.exp(-0.05) + (k - 1) * math.exp(low) > 1:
+        return [-token.confidence] * k
     return [-0.05, *[low] * (k - 1)]
 
 
 def chat_entry(token: Token, k: int) -> dict[str, Any]:
     """Return a token in the form of chat completions."""
     encoded = token.text.encode() if token.encoded is None else token.encoded
-    own = {"token": token.text, "logprob": -0.05, "bytes": list(encoded)}
-    rest = enumerate(row_of(token, k)[1:])
+    row = row_of(token, k)
+    own = {"token": token.text, "logprob": row[0] if k else -0.05, "bytes": list(encoded)}
+    rest = enumerate(row[1:])
     others = [{"token": f"o{i}", "logprob": value, "bytes": None} for i, value in rest]
     return own | {"top_logprobs": [dict(own), *others] if k else []}
 
@@ -220,7 +249,7 @@ def completion_logprobs(tokens: Sequence[Token], k: int) -> dict[str, Any]:
     """Return tokens in the form of completions."""
     return {
         "tokens": [token.text for token in tokens],
-        "token_logprobs": [-0.05 for _ in tokens],
+        "token_logprobs": [row_of(token, k)[0] if k else -0.05 for token in tokens],
         "top_logprobs": [{f"o{i}": value for i, value in enumerate(row_of(token, k))} for token in tokens],
         "text_offset": [0 for _ in tokens],
     }
@@ -311,9 +340,10 @@ class ToyServer:
         n_prompt = n_words + (0 if goes_on else 6)
         if body["messages"][-1]["role"] != "assistant":
             n_prompt = n_words
-        return self._sampled(body, last["content"] if goes_on else "", n_prompt)
+        begun = last["content"] if goes_on else ""
+        return self._sampled(body, begun, n_prompt, _rest(body["messages"], begun))
 
-    def _sampled(self, body: dict[str, Any], prefix: str, n_prompt: int) -> Reply:
+    def _sampled(self, body: dict[str, Any], prefix: str, n_prompt: int, rest: str = "") -> Reply:
         if body["model"] not in self.models:
             return refusal(404, f"The model `{body['model']}` does not exist.")
         if self.plugin and "ssc_probe" in body.get("vllm_xargs", {}):
@@ -325,13 +355,13 @@ class ToyServer:
             return refusal(400, text)
         if n_prompt + body["max_tokens"] > self.max_context:
             return refusal(400, f"This model's maximum context length is {self.max_context} tokens")
-        if body.get("stream") and self.faults:
+        if body.get("stream") and self.faults and not is_probe(body):
             return self.faults.pop(0)
         if self.tells_usage is None and "stream_options" in body:
             return refusal(400, "Unrecognized request argument supplied: stream_options")
         k = min(k, self.gives)
         n = body.get("n", 1) if self.takes_n else 1
-        tokens = list(self.says(prefix))
+        tokens = [Token(rest)] if rest else list(self.says(prefix))
         finish = "stop" if len(tokens) <= body["max_tokens"] else "length"
         tokens = tokens[: body["max_tokens"]]
         if self.knows_stop:
@@ -359,6 +389,20 @@ class ToyServer:
         return Reply(body={"choices": whole, "usage": usage})
 
 
+@dataclass
+class WholeOnly(ToyServer):
+    """A server that gives log-probabilities in whole replies only, as mlx-lm does."""
+
+    def __call__(self, request: Request) -> Reply:
+        reply = super().__call__(request)
+        if reply.body is None:
+            reply.events = list(reply.events)
+            for event in reply.events:
+                for choice in event["choices"]:
+                    choice["logprobs"] = None
+        return reply
+
+
 def choices_of(
     tokens: Sequence[Token], k: int, chat: bool, size: int = 1, finish: str = "stop", end_token: bool = False
 ) -> list[dict[str, Any]]:
@@ -371,6 +415,11 @@ def choices_of(
         found.append({**_text_field(text, chat), "logprobs": logprobs, "finish_reason": None})
     last = _logprobs([Token("<|im_end|>", 3.0)], k, chat) if end_token and finish == "stop" else None
     return [*found, {**_text_field("", chat), "logprobs": last, "finish_reason": finish}]
+
+
+def typed(choice: dict[str, Any]) -> Choice:
+    """Return a choice as the client decodes it."""
+    return decode_response(json.dumps({"choices": [choice]}).encode()).choices[0]
 
 
 def whole_choice(tokens: Sequence[Token], k: int, chat: bool, finish: str = "stop") -> dict[str, Any]:
@@ -399,6 +448,11 @@ def refusal(status: int, words: str, **headers: str) -> Reply:
 
 def _joined(messages: Sequence[Mapping[str, str]]) -> str:
     return "|".join(message["content"] for message in messages)
+
+
+def _rest(messages: Sequence[Mapping[str, str]], begun: str) -> str:
+    """Return how a text goes on that the question holds, "" if it holds none: any model can repeat."""
+    return messages[-2]["content"].partition(begun)[2] if begun and len(messages) > 1 else ""
 
 
 def _behind(prompt: str) -> str:

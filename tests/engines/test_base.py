@@ -62,9 +62,9 @@ def test_a_call_begins_when_the_one_before_has_ended() -> None:
     engine = Mine()
     first = engine.sample(QUESTION, 2, PARAMS)
     next(first)
-    with pytest.raises(DistrivoteError, match="sampling already"):
+    with pytest.raises(DistrivoteError, match="already sampling"):
         next(engine.sample(QUESTION, 1, PARAMS))
-    with pytest.raises(DistrivoteError, match="sampling already"):
+    with pytest.raises(DistrivoteError, match="already sampling"):
         engine.close()
     first.close()
     assert len(list(engine.sample(QUESTION, 1, PARAMS))) == 1

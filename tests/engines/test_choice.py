@@ -59,7 +59,7 @@ def test_a_name_of_the_hub_needs_an_engine(opened: list[EngineChoice], tmp_path:
 
 
 def test_what_can_not_be_a_model_is_one_sentence() -> None:
-    with pytest.raises(InputError, match="'smollm' is no model: give the URL of a server"):
+    with pytest.raises(InputError, match="'smollm' is not a model: give the URL of a server"):
         distrivote.open("smollm")
 
 

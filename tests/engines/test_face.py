@@ -41,7 +41,7 @@ def test_every_name_loads_from_its_home() -> None:
 
 @pytest.mark.parametrize("name", ["", "Engine", "open", "ReplayEngine"])
 def test_importing_loads_nothing_heavy(name: str) -> None:
-    heavy = {"torch", "transformers", "vllm", "xllamacpp", "httpx"} | ({"numpy"} if not name else set())
+    heavy = {"torch", "transformers", "vllm", "xllamacpp", "aiohttp"} | ({"numpy"} if not name else set())
     code = f"import sys, distrivote.engines as e\n{name and f'e.{name}'}\nprint(*sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not heavy & set(result.stdout.split())

@@ -238,7 +238,7 @@ def test_vllm_samples_without_log_probabilities_have_their_text_alone() -> None:
 
 def test_vllm_outputs_of_several_prompts_are_refused() -> None:
     outputs = [SimpleNamespace(prompt=p, outputs=[vllm_sample("4", ["4"])]) for p in ("a", "b")]
-    with pytest.raises(InputError, match="output 1 is for another prompt"):
+    with pytest.raises(InputError, match="output 1 is for a different prompt"):
         trajectories_from_vllm(outputs)
     assert len(trajectories_from_vllm([outputs[0], outputs[0]])) == 2
 
@@ -264,7 +264,7 @@ def test_vllm_outputs_of_several_prompts_are_refused() -> None:
         ({"choices": [chat("4", [entry("4", top=[0.9, 0.1])])]}, "log-probability 0.9 is above 0"),
         ({"choices": [{"text": "4", "logprobs": {"content": 7}}]}, "are not a list"),
         ({"choices": [chat("a wholly different text", [entry("4")])]}, "do not spell its text"),
-        ({"choices": [completion("4!", ["4", "!"], [{}])]}, "lists of one length"),
+        ({"choices": [completion("4!", ["4", "!"], [{}])]}, "lists of the same length"),
         ({"choices": [completion("4", ["4"], [[-1.0]])]}, "top_logprobs is not an object"),
     ],
 )
@@ -284,7 +284,7 @@ def test_a_malformed_response_is_an_error_that_says_where(responses: Any, messag
         ),
         (
             [SimpleNamespace(outputs=[SimpleNamespace(text="4", token_ids=[1], logprobs=[{}])])],
-            "token 0: its logprobs do not hold it",
+            "token 0: its logprobs do not include it",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_sets_at_different_temperatures_are_studies_of_their_own() -> None:
     ]
     assert notes == (
         "model on made: these runs differ in temperature (0.6 in model-made, model-made-ssc; 0 in model-made;"
-        " not recorded in model-made-ssc), so they are shown apart and not compared",
+        " not recorded in model-made-ssc), so they are shown separately and not compared",
     )
 
 
@@ -117,7 +117,7 @@ def test_arms_that_differ_in_more_than_the_steering_are_shown_apart_and_the_valu
     assert [(study.benches[0].basic, study.benches[0].ssc) for study in studies] == [(0, None), (None, 1)]
     assert len({study.model for study in studies}) == 2
     assert notes == (
-        f"model on made: these runs differ in {words}, so they are shown apart and not compared",
+        f"model on made: these runs differ in {words}, so they are shown separately and not compared",
     )
     (together,), notes = studies_of(arms(name, second, second))
     assert (together.benches[0].basic, together.benches[0].ssc) == (0, 1)

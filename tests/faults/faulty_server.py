@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engines.scripted_server import Reply, Request, Token, ToyServer, refusal
+from engines.scripted_server import Reply, Request, Token, ToyServer, is_sampled, refusal
 
 
 def tokens_of(seed: int) -> list[Token]:
@@ -96,6 +96,41 @@ def _other_texts(choice: dict[str, Any]) -> None:
         entry |= {"token": "lorem", "bytes": list(b"lorem")}
 
 
+def _at_choices(**fields: Any) -> Fault:
+    """Give every choice of a stream these fields."""
+
+    def spoil(reply: Reply, _: random.Random) -> Reply:
+        reply = copy.deepcopy(reply)
+        reply.events = list(reply.events)
+        for document in reply.events if reply.body is None else [reply.body]:
+            for choice in document["choices"]:
+                choice |= copy.deepcopy(fields)
+        return reply
+
+    return spoil
+
+
+def _with_first_value(value: Any) -> Fault:
+    def change(choice: dict[str, Any]) -> None:
+        for entry in choice["logprobs"]["content"]:
+            entry["top_logprobs"][0]["logprob"] = value
+
+    return lambda reply, _: _spoiled(reply, change)
+
+
+def _equal(choice: dict[str, Any]) -> None:
+    for entry in choice["logprobs"]["content"]:
+        for other in entry["top_logprobs"]:
+            other["logprob"] = -0.05
+
+
+def _refused(reply: Reply, _: random.Random) -> Reply:
+    if reply.body is not None:
+        return reply
+    said = {"index": 0, "delta": {"refusal": "I can't help with that."}, "finish_reason": None}
+    return Reply(events=[{"choices": [said]}, {"choices": [said | {"delta": {}, "finish_reason": "stop"}]}])
+
+
 def _twice(reply: Reply, _: random.Random) -> Reply:
     reply = copy.deepcopy(reply)
     reply.events = list(reply.events)
@@ -146,6 +181,13 @@ FAULTS: Mapping[str, Fault] = {
     "-inf": _with_values(float("-inf")),
     "NaN": _with_values(float("nan")),
     "endless": _endless,
+    "index 7": _at_choices(index=7),
+    "index -1": _at_choices(index=-1),
+    'index "0"': _at_choices(index="0"),
+    "equal entries": lambda reply, _: _spoiled(reply, _equal),
+    "false": _with_first_value(False),
+    "above 0": _with_first_value(3.5),
+    "refusal": _refused,
 }
 
 MARKED = ("-inf", "NaN", "endless", "partial logprobs")
@@ -173,7 +215,7 @@ class FaultyServer:
     def __call__(self, request: Request) -> Reply:
         reply = self.healthy(request)
         self.n_replies += 1
-        if (request.body or {}).get("stream"):
+        if is_sampled(request.body or {}):
             self.n_asked[request.body["seed"]] += 1
         if request.body is None or self._rng.random() >= self.share:
             return reply

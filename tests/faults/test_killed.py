@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -173,6 +174,15 @@ def test_a_file_that_may_not_grow_is_one_sentence_and_what_was_stored_stays(tmp_
         assert before.items() <= stored(tmp_path / "run").items()
         assert subprocess.run(command(server.url, tmp_path / "run", 2), capture_output=True).returncode == 0
         assert len(stored(tmp_path / "run")) >= 8
+
+
+def test_four_processes_say_what_each_has_added(tmp_path: Path) -> None:
+    with ScriptedServer(model(0.01)) as server:
+        words = command(server.url, tmp_path / "run", 5)
+        processes = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        said = [process.communicate(timeout=120)[0] for process in processes]
+    added = [int(re.findall(r"(\d+) trajector(?:y|ies) added|is complete", each)[0] or 0) for each in said]
+    assert sum(added) == len(stored(tmp_path / "run")) == 20
 
 
 def test_a_folder_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -21,11 +21,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
 import uvicorn
 
 from distrivote.engines.replay import ReplayEngine
+from distrivote.errors import MissingPackageError
 from distrivote.server import connections, guard
 from distrivote.server.app import create_app
 from distrivote.server.connections import PatientProtocol
@@ -47,10 +48,13 @@ class Hurried(PatientProtocol):
 
 @contextmanager
 def serving(
-    engine: Any = None, http: type[PatientProtocol] = PatientProtocol, **settings: Any
+    engine: Any = None,
+    http: type[PatientProtocol] = PatientProtocol,
+    log_level: str = "critical",
+    **settings: Any,
 ) -> Iterator[tuple[str, int]]:
     app = create_app(engine or ReplayEngine(POOL), "dis-gmm", Settings(budget=20, **settings))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, http=http, log_level="critical"))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, http=http, log_level=log_level, log_config=None))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -209,6 +213,49 @@ def test_what_is_no_request_ends_the_connection_and_nothing_else(sent: bytes, pl
     assert httpx.get(f"{url}/health").status_code == 200
 
 
+def test_two_lengths_of_one_body_are_refused(plain: tuple[str, int]) -> None:
+    both = head(4).replace(b"content-length", b"transfer-encoding: chunked\r\ncontent-length")
+    with socket.create_connection(("127.0.0.1", plain[1]), timeout=30) as link:
+        link.sendall(both + b"0\r\n\r\nGET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        found = everything(link)
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert b"send one of them" in found
+    assert found.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("sent", [b"no HTTP at all\r\n\r\n", b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"])
+def test_what_is_no_http_is_answered_with_safe_headers_too(sent: bytes, plain: tuple[str, int]) -> None:
+    with socket.create_connection(("127.0.0.1", plain[1]), timeout=30) as link:
+        link.sendall(sent)
+        found = everything(link).lower()
+    assert found.startswith(b"http/1.1 400 ")
+    for name, value in guard.HEADERS.items():
+        assert f"\r\n{name}: {value}\r\n".lower().encode() in found
+
+
+def test_names_of_hosts_are_the_same_in_any_case() -> None:
+    with serving(hosts=("LocalHost", "127.0.0.1")) as (url, _):
+        for name in ("LOCALHOST", "localhost:99", "127.0.0.1"):
+            assert httpx.get(f"{url}/health", headers={"host": name}).status_code == 200
+        assert httpx.get(f"{url}/health", headers={"host": "evil.example"}).status_code == 403
+
+
+class Unequipped(ReplayEngine):
+    """Lacks a package for what it is asked."""
+
+    def sample(self, *_args: Any, **_options: Any) -> Any:
+        raise MissingPackageError("scikit-learn", "cluster", "this method")
+
+
+def test_what_takes_a_package_that_is_missing_is_the_clients_to_change() -> None:
+    with serving(Unequipped(POOL)) as (url, _):
+        reply = httpx.post(f"{url}/v1/chat/completions", json=CHAT)
+    assert reply.status_code == 400
+    assert reply.json()["error"]["message"].startswith(
+        "this method needs scikit-learn, which is not installed"
+    )
+
+
 OUTSIDE = ["/../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2fsettings.py", "//etc/passwd"]
 
 
@@ -311,7 +358,7 @@ def _asked_in_many_ways(url: str, upstream: ScriptedServer) -> list[int]:
     with httpx.Client(base_url=url, timeout=60, headers=sent, transport=transport) as client:
         replies = [
             client.post("/v1/chat/completions", json=body | more).status_code
-            for more in ({}, {"stream": True}, {"n": 2}, {"model": PROMPT})
+            for more in ({}, {"stream": True}, {"n": 0}, {"model": PROMPT})
         ]
         replies.append(client.get(f"/v1/models?key={KEY}", headers={"authorization": KEY}).status_code)
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as link:
@@ -338,6 +385,28 @@ def test_neither_keys_nor_questions_are_logged() -> None:
     written = first + out + err
     assert KEY not in written
     assert PROMPT not in written
+
+
+class Quoting(ReplayEngine):
+    """Fails with what the model said in the error."""
+
+    def sample(self, *_args: Any, **_options: Any) -> Any:
+        try:
+            raise ValueError(f"no number in {PROMPT}")
+        except ValueError as error:
+            raise RuntimeError(f"a reply that nobody may read: {PROMPT}") from error
+
+
+def test_no_text_of_a_reply_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(Quoting(POOL), log_level="info") as (url, _):
+        for more in ({}, {"stream": True}):
+            with suppress(httpx.HTTPError):
+                httpx.post(f"{url}/v1/chat/completions", json=CHAT | more)
+        with suppress(httpx.HTTPError):
+            httpx.post(f"{url}/api/ask", json={"question": "?"})
+    assert "RuntimeError" in caplog.text
+    assert "in sample" in caplog.text
+    assert PROMPT not in caplog.text
 
 
 # Load

@@ -32,7 +32,7 @@ from distrivote.generation.sampling import generate, todo
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.writer import RunWriter
-from engines.scripted_server import Reply, Request, ScriptedServer
+from engines.scripted_server import Reply, Request, ScriptedServer, is_sampled
 from faults.faulty_server import FAULTS, MENDED, FaultyServer, SeededModel
 
 PROBLEMS = [Problem(f"What is {n} + {n}?", f"q{n}", "12") for n in range(5)]
@@ -92,7 +92,9 @@ def test_with_a_third_of_all_replies_faulty_the_vote_is_that_of_the_healthy_run(
     controller = SelfStepConf() if steered else None
     model = SeededModel("always" if steered else "never")
     # What SelfStepConf hears in the middle of a reply it judges by, so that a later flaw would show.
-    kinds = [kind for kind in MENDED if not steered or kind not in ("3 logprobs", "1 logprob")]
+    kinds = [
+        kind for kind in MENDED if not steered or kind not in ("3 logprobs", "1 logprob", "equal entries")
+    ]
     healthy = run(model, tmp_path / "healthy", controller)
     server = FaultyServer(model, kinds)
     faulty = run(server, tmp_path / "faulty", controller)
@@ -128,7 +130,7 @@ def test_each_fault_is_survived_where_the_next_reply_is_good(tmp_path: Path, kin
 
     def answer(request: Request) -> Reply:
         reply = SeededModel()(request)
-        if not (request.body or {}).get("stream"):
+        if not is_sampled(request.body or {}):
             return reply
         seed = request.body["seed"]
         n_asked[seed] = n_asked.get(seed, 0) + 1
@@ -155,6 +157,12 @@ FLAWS = {
     "3 logprobs": "3 log-probabilities at each token instead of 20",
     "1 logprob": "1 log-probabilities at each token instead of 20",
     "other texts": "its tokens do not spell its text",
+    "index 7": "its choice has the number 7",
+    "index -1": "its choice has the number -1",
+    'index "0"': "its choice has the number '0'",
+    "equal entries": "the probabilities at 7 of 7 tokens add up to 19",
+    "false": "log-probability false is not a number",
+    "above 0": "log-probability 3.5 is above 0",
 }
 
 
@@ -162,26 +170,87 @@ FLAWS = {
 def test_a_flaw_that_stays_is_kept_with_its_reason_and_not_asked_for_ever(tmp_path: Path, kind: str) -> None:
     def answer(request: Request) -> Reply:
         reply = SeededModel()(request)
-        streams = (request.body or {}).get("stream")
-        return FAULTS[kind](reply, random.Random(0)) if streams else reply
+        return FAULTS[kind](reply, random.Random(0)) if is_sampled(request.body or {}) else reply
 
     server = FaultyServer(answer, share=0.0)
     rows = run(server, tmp_path / "run", n_parallel=1)
     assert {row["flaw"] for row in rows.values()} == {FLAWS[kind]}
     assert {row["answer"] for row in rows.values()} == {"12", "35", "7", None}
-    # Three trajectories are asked for four times; then this is the server's way, and the rest once.
-    assert sum(server.n_asked.values()) == len(rows) + 3 * 3
+    # Four times one is asked for again; then this is the server's way, and the rest are asked for once.
+    assert sum(server.n_asked.values()) == len(rows) + 4
+
+
+def test_a_refusal_that_stays_is_kept_with_its_text(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        reply = SeededModel()(request)
+        return FAULTS["refusal"](reply, random.Random(0)) if (request.body or {}).get("stream") else reply
+
+    rows = run(answer, tmp_path / "run", budget=1, n_parallel=1)
+    assert {(row["text"], row["flaw"], row["answer"]) for row in rows.values()} == {
+        ("I can't help with that.", "a refusal instead of a reply", None)
+    }
+
+
+def lost(events: list[Any]) -> list[Any]:
+    return events[:2] + events[3:]
+
+
+def doubled(events: list[Any]) -> list[Any]:
+    return events[:3] + events[2:]
+
+
+@pytest.mark.parametrize("change", [lost, doubled])
+@pytest.mark.parametrize("steered", [False, True])
+def test_an_event_that_is_lost_or_comes_twice_is_seen_in_the_servers_count(
+    tmp_path: Path, change: Any, steered: bool
+) -> None:
+    """The text and its tokens still fit each other: one event less, and 12 is read as 2."""
+    controller = SelfStepConf(delta=0.0) if steered else None
+    model = SeededModel("always" if steered else "never")
+    n_asked: dict[int, int] = {}
+
+    def answer(request: Request) -> Reply:
+        reply = model(request)
+        if not (request.body or {}).get("stream"):
+            return reply
+        seed = request.body["seed"]
+        n_asked[seed] = n_asked.get(seed, 0) + 1
+        is_spoiled = len(n_asked) > 5 and len(n_asked) % 3 == 0 and n_asked[seed] == 1
+        return replace(reply, events=change(list(reply.events))) if is_spoiled else reply
+
+    healthy = run(model, tmp_path / "healthy", controller)
+    faulty = run(answer, tmp_path / "faulty", controller, n_parallel=1)
+    assert {key: plain(row) for key, row in faulty.items()} == {k: plain(row) for k, row in healthy.items()}
+    assert {row["flaw"] for row in faulty.values()} == {None}
+    assert sum(n_asked.values()) > len(faulty) + 10
+
+
+def test_a_reply_of_another_model_is_asked_for_again(tmp_path: Path) -> None:
+    n_asked: dict[int, int] = {}
+
+    def answer(request: Request) -> Reply:
+        reply = SeededModel()(request)
+        if not is_sampled(request.body or {}):
+            return reply
+        seed = request.body["seed"]
+        n_asked[seed] = n_asked.get(seed, 0) + 1
+        name = "cheaper" if len(n_asked) > 3 and n_asked[seed] == 1 else "org/Toy-2026"
+        return replace(reply, events=[event | {"model": name} for event in reply.events])
+
+    rows = run(answer, tmp_path / "run", budget=2, n_parallel=1)
+    assert {row["flaw"] for row in rows.values()} == {None}
+    assert sum(n_asked.values()) == 2 * len(rows) - 3
 
 
 @pytest.mark.parametrize("kind", ["502", "503", "429", "another page", "3 logprobs", "no logprobs"])
 def test_a_bad_first_reply_does_not_spoil_the_run(tmp_path: Path, kind: str) -> None:
-    n_greetings = 0
+    n_probes = 0
 
     def answer(request: Request) -> Reply:
-        nonlocal n_greetings
+        nonlocal n_probes
         reply = SeededModel()(request)
-        n_greetings += not (request.body or {}).get("stream")
-        if request.body is None or request.body.get("stream") or n_greetings > 2:
+        n_probes += not (request.body or {}).get("stream")
+        if request.body is None or request.body.get("stream") or n_probes > 2:
             return reply
         return FAULTS[kind](reply, random.Random(0))
 
@@ -208,7 +277,7 @@ def test_a_bad_probe_does_not_cost_selfstepconf(tmp_path: Path, status: int) -> 
 def test_a_server_that_only_fails_is_given_up_after_a_bounded_number_of_attempts(tmp_path: Path) -> None:
     def answer(request: Request) -> Reply:
         reply = SeededModel()(request)
-        return FAULTS["truncated"](reply, random.Random(0)) if (request.body or {}).get("stream") else reply
+        return FAULTS["truncated"](reply, random.Random(0)) if is_sampled(request.body or {}) else reply
 
     server = FaultyServer(answer, share=0.0)
     with pytest.raises(EngineError, match="broke off a reply") as caught:
@@ -230,7 +299,7 @@ def test_pauses_between_attempts_grow_are_bounded_and_differ(
             return random.uniform(low, high)
 
     monkeypatch.setattr(openai_call, "random", Watched)
-    run(FaultyServer(SeededModel(), ["500", "reset"], share=0.5), tmp_path / "run")
+    run(FaultyServer(SeededModel(), ["500", "reset"]), tmp_path / "run")
     assert set(drawn) == {(0.5, 1.0)}
     assert len(drawn) > 10
 
@@ -260,7 +329,7 @@ def test_a_stream_that_never_says_anything_is_left(
 
     def answer(request: Request) -> Reply:
         reply = SeededModel()(request)
-        streams = (request.body or {}).get("stream")
+        streams = is_sampled(request.body or {})
         return Reply(events=repeated(event), pause=pause) if streams else reply
 
     with pytest.raises(EngineError, match=says):
@@ -272,7 +341,7 @@ def test_a_text_without_tokens_that_never_ends_is_cut(tmp_path: Path) -> None:
 
     def answer(request: Request) -> Reply:
         reply = SeededModel()(request)
-        return Reply(events=repeated(event)) if (request.body or {}).get("stream") else reply
+        return Reply(events=repeated(event)) if is_sampled(request.body or {}) else reply
 
     rows = run(answer, tmp_path / "run", budget=1)
     assert {row["text"] for row in rows.values()} == {"x" * 64 * 40}
@@ -313,7 +382,7 @@ def test_no_chunk_makes_anything_but_a_fault() -> None:
         streamed = StreamedReply()
         try:
             for chunk in (mutated(rng.choice(chunks), rng), *chunks):
-                found = server._chunk(json.dumps(chunk).encode())
+                (found,) = server._chunks(json.dumps(chunk).encode())
                 for _, choice in openai_sampling._numbered(server, found.choices, 1):
                     for add in (streamed.add, steered.add):
                         added = openai_sampling._add(server, add, choice)

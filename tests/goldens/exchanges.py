@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 
 from distrivote.engines.replay import ReplayEngine
 from distrivote.server.settings import Settings

@@ -285,7 +285,7 @@ def test_confidences_of_different_depth_are_not_mixed() -> None:
     scores = [score("I", "B", 9.0, k=20), score("C", "A", 2.0, k=5), score("C", "A", 2.0, k=5)]
     reduced = distrivote()(scores)
     assert reduced.answer == "A"
-    assert "5 log-probabilities per token and some on 20" in str(reduced.explanation)
+    assert "5 log-probabilities per token and some 20" in str(reduced.explanation)
 
 
 def test_formulas_are_compared_unless_notation_is_asked_for() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.evaluation.results import Cell, Column, Row, Table
-from distrivote.report.cells import as_number, legend, number, shown_cells, standings
+from distrivote.report.cells import as_number, cell_marks, legend, number, shown_cells
 
 ACCURACY = Column("a", "accuracy", "percent", 1, "sd", "low", "high", "highest")
 
@@ -52,7 +52,7 @@ def test_what_lies_in_the_interval_of_the_best_ties_with_it() -> None:
         {"a": 0.65, "low": 0.5, "high": 0.8},
         {"a": None},
     ]
-    assert standings(rows, ACCURACY) == ["best", "tied", "", ""]
+    assert cell_marks(rows, ACCURACY) == ["best", "tied", "", ""]
 
 
 def test_a_paired_comparison_outweighs_the_interval() -> None:
@@ -62,25 +62,25 @@ def test_a_paired_comparison_outweighs_the_interval() -> None:
         {"a": 0.69, "near": False},
         {"a": 0.5, "near": True},
     ]
-    assert standings(rows, column) == ["best", "", "tied"]
+    assert cell_marks(rows, column) == ["best", "", "tied"]
 
 
 def test_the_lowest_may_be_the_best() -> None:
     column = Column("t", "time (s)", "number", best="lowest")
-    assert standings([{"t": 2.0}, {"t": 1.0}, {"t": math.nan}], column) == ["", "best", ""]
+    assert cell_marks([{"t": 2.0}, {"t": 1.0}, {"t": math.nan}], column) == ["", "best", ""]
 
 
 @pytest.mark.parametrize("rows", [[], [{"a": 0.5}], [{"a": 0.5}, {"a": 0.5}], [{"a": None}, {"a": "x"}]])
 def test_without_a_difference_nothing_is_the_best(rows: list[Row]) -> None:
-    assert standings(rows, ACCURACY) == [""] * len(rows)
+    assert cell_marks(rows, ACCURACY) == [""] * len(rows)
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1), st.just(math.nan)), max_size=12))
 def test_the_best_are_exactly_the_highest(values: list[float | None]) -> None:
     known = [value for value in map(as_number, values) if value is not None]
-    found = standings([{"a": value} for value in values], Column("a", "a", "percent", best="highest"))
+    found = cell_marks([{"a": value} for value in values], Column("a", "a", "percent", best="highest"))
     expected = {max(known)} if len(set(known)) > 1 else set()
-    assert {values[i] for i, standing in enumerate(found) if standing == "best"} == expected
+    assert {values[i] for i, mark in enumerate(found) if mark == "best"} == expected
     assert "tied" not in found
 
 

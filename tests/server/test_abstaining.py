@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import httpx
+import httpx2 as httpx
 import numpy as np
 import pytest
 
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import InputError
-from distrivote.server.memory import MOST_MODELS, MOST_QUESTIONS, Memory
+from distrivote.server.model_trust import MOST_MODELS, MOST_QUESTIONS, ModelTrust
 from distrivote.server.settings import Settings
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.trust import Trust
@@ -81,29 +81,29 @@ def ballot(seed: int, separation: float) -> Ballot:
 
 
 def test_the_memory_learns_what_a_models_confidences_are_worth() -> None:
-    memory = Memory()
+    trusts = ModelTrust()
     for seed in range(40):
-        memory.learn("sure", ballot(seed, 2.0))
-        memory.learn("noisy", ballot(seed, 0.0))
-    assert memory.trust("sure").separation > 1.2
-    assert abs(memory.trust("noisy").separation) < 0.8
-    assert memory.trust("unknown") == Trust()
+        trusts.learn("sure", ballot(seed, 2.0))
+        trusts.learn("noisy", ballot(seed, 0.0))
+    assert trusts.trust("sure").separation > 1.2
+    assert abs(trusts.trust("noisy").separation) < 0.8
+    assert trusts.trust("unknown") == Trust()
 
 
 def test_the_memory_is_bounded() -> None:
-    memory = Memory()
+    trusts = ModelTrust()
     for seed in range(MOST_QUESTIONS + 20):
-        memory.learn("one", ballot(seed % 7, 1.0))
-    assert memory.trust("one").n_questions == MOST_QUESTIONS
+        trusts.learn("one", ballot(seed % 7, 1.0))
+    assert trusts.trust("one").n_questions == MOST_QUESTIONS
     for number in range(MOST_MODELS):
-        memory.learn(f"model {number}", ballot(1, 1.0))
-    assert memory.trust("one") == Trust()
+        trusts.learn(f"model {number}", ballot(1, 1.0))
+    assert trusts.trust("one") == Trust()
 
 
 def test_questions_that_tell_nothing_leave_nothing() -> None:
-    memory = Memory()
-    memory.learn("m", Ballot.of([]))
-    memory.learn("m", Ballot.of(["a", "b"], [1.0, None]))
-    memory.learn("m", Ballot.of(["a", "a"], [1.0, 2.0]))
-    memory.learn("m", Ballot.of([None, None]))
-    assert memory.trust("m") == Trust()
+    trusts = ModelTrust()
+    trusts.learn("m", Ballot.of([]))
+    trusts.learn("m", Ballot.of(["a", "b"], [1.0, None]))
+    trusts.learn("m", Ballot.of(["a", "a"], [1.0, 2.0]))
+    trusts.learn("m", Ballot.of([None, None]))
+    assert trusts.trust("m") == Trust()

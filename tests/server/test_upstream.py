@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import openai
 import pytest
 
@@ -16,7 +16,7 @@ from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.openai.patience import PATIENCE, Backoff, Patience
 from distrivote.engines.replay import ReplayEngine
 from distrivote.server.settings import Settings
-from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer
+from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer, is_sampled
 from serving import POOL, serving
 
 ASKED: Any = [{"role": "user", "content": "How many are there?"}]
@@ -90,7 +90,7 @@ def test_one_that_dies_on_the_way_leaves_a_vote_on_what_there_is() -> None:
         nonlocal n_begun
         reply = toy(request)
         with begun:
-            n_begun += bool(request.body and request.body.get("stream"))
+            n_begun += is_sampled(request.body or {})
             if n_begun > 4:
                 reply.end, reply.events = "hang", list(reply.events)[:2]
         return reply

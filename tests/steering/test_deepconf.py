@@ -135,7 +135,7 @@ def test_the_last_settings_that_make_sense_are_taken() -> None:
 
 
 def test_the_plugin_of_vllm_refuses_it_in_a_sentence() -> None:
-    with pytest.raises(InputError, match="SelfStepConf only, and the controller is DeepConfOnline"):
+    with pytest.raises(InputError, match="supports only SelfStepConf, and the controller is DeepConfOnline"):
         xargs_of(DeepConfOnline())
 
 

@@ -431,7 +431,7 @@ def test_a_step_goes_on_behind_the_reflection_of_the_guard_and_may_still_drop() 
         (lambda: BudgetForcing(5, 4), "5 to 4 tokens"),
         (lambda: BudgetForcing(0, 0), "0 to 0 tokens"),
         (lambda: BudgetForcing(n_waits=-1), "-1 waits"),
-        (lambda: BudgetForcing(text=" "), "thinking going is ' '"),
+        (lambda: BudgetForcing(text=" "), "continues the thinking is ' '"),
         (lambda: BudgetForcing(text="so</think>"), "no '</think>'"),
         (lambda: BudgetForcing(end_of_thinking=""), "end of thinking is ''"),
     ],
@@ -573,7 +573,7 @@ def test_replay_takes_the_insertions_it_is_given() -> None:
     ],
 )
 def test_replay_refuses_what_does_not_fit_together(make: Callable[[], object]) -> None:
-    with pytest.raises(InputError, match="hand"):
+    with pytest.raises(InputError, match=r"give (one of each per token|them in order of their start)"):
         make()
 
 

@@ -50,7 +50,7 @@ def test_as_published_is_the_released_code_at_exact_tokens_without_a_guard() -> 
     assert controller == SelfStepConf(
         0.8, 0.8, "wait", DelimiterSplitter(PARAGRAPH, exact_token=True), guard=False, released=True
     )
-    with pytest.raises(InputError, match="can't turn an end of the text down"):
+    with pytest.raises(InputError, match="can't refuse an end of the text"):
         SelfStepConf(guard=True, released=True)
 
 
@@ -167,7 +167,7 @@ def test_positions_without_a_confidence_are_left_out() -> None:
 
 
 def test_the_record_can_not_be_made_from_a_text() -> None:
-    with pytest.raises(InputError, match="goes by the most likely"):
+    with pytest.raises(InputError, match="depends on the most likely"):
         replay(SelfStepConf.as_published(), ["a"], [1.0])
 
 

@@ -41,16 +41,16 @@ def test_a_calibration_is_read_as_it_was_written(tmp_path: Path) -> None:
         ('{"format": "something else"}', "it does not say"),
         (" " * 70_000, "it is too large"),
         (json.dumps(document(evidence="left out")), "it has no evidence"),
-        (json.dumps(document(evidence="1")), "its evidence is no number"),
-        (json.dumps(document(evidence=True)), "its evidence is no number"),
+        (json.dumps(document(evidence="1")), "its evidence is not a number"),
+        (json.dumps(document(evidence=True)), "its evidence is not a number"),
         (json.dumps(document(evidence=-0.1)), "its evidence is out of range"),
         (json.dumps(document(share=float("nan"))), "its share is out of range"),
         (json.dumps(document(intercept=float("inf"))), "its intercept is out of range"),
         (json.dumps(document(intercept=10**400)), "its intercept is out of range"),
-        (json.dumps(document(fewest=0)), "its fewest is no whole number"),
-        (json.dumps(document(most=8.5)), "its most is no whole number"),
+        (json.dumps(document(fewest=0)), "its fewest is not a whole number"),
+        (json.dumps(document(most=8.5)), "its most is not a whole number"),
         (json.dumps(document(fewest=9, most=8)), "its fewest is more than its most"),
-        (json.dumps(document(source=3)), "its source is no text"),
+        (json.dumps(document(source=3)), "its source is not a text"),
     ],
 )
 def test_what_is_no_calibration_is_refused(tmp_path: Path, content: str, reason: str) -> None:
@@ -66,7 +66,7 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, content: str, reason:
 def test_a_calibration_of_a_later_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "later.json"
     path.write_text(json.dumps(document(version=2)))
-    with pytest.raises(InputError, match="version 2 and this distrivote knows version 1"):
+    with pytest.raises(InputError, match="version 2 and this distrivote reads version 1"):
         read_calibration(str(path))
 
 

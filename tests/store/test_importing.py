@@ -103,7 +103,7 @@ def test_a_run_that_is_there_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(TABLE)
     import_files(sources([str(path)]), tmp_path / "run")
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="exists already"):
         import_files(sources([str(path)]), tmp_path / "run")
     with pytest.raises(InputError, match="is a run already"):
         sources([str(tmp_path / "run")])
@@ -155,7 +155,7 @@ def test_a_run_goes_to_deepconf_and_back(tmp_path: Path) -> None:
     assert imported.formats == {"deepconf": 2}
     columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "finish_reason", "question"]
     assert Run.open(tmp_path / "back").table(columns).equals(run.table(columns))
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="exists already"):
         export_deepconf(run, tmp_path / "out")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["back", "out", "run"]
 
@@ -172,7 +172,7 @@ def test_a_copy_to_give_away_votes_the_same_and_tells_no_text(tmp_path: Path) ->
     assert replace(copy.manifest, grader=None) == run.manifest
     content = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
     assert b"How many?" not in content
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="exists already"):
         export_run(run, tmp_path / "out")
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from distrivote.errors import InputError
-from distrivote.voting.abstaining import check_min_probability, withheld
-from distrivote.voting.ballot import Tally
+from distrivote.voting.abstaining import abstains, check_min_probability, withheld
+from distrivote.voting.probability import Calibration
+from distrivote.voting.tally import Tally
+from distrivote.voting.vote import elect
 
 
 def tally(probability: float) -> Tally:
@@ -38,3 +41,12 @@ def test_an_answer_at_the_least_probability_is_given() -> None:
 
 def test_no_answer_can_not_be_withheld() -> None:
     assert withheld(Tally("sc", None, {}, None, {}, {}, 2), 0.75) is None
+
+
+def test_of_many_pools_those_with_an_improbable_answer_abstain() -> None:
+    classes = np.array([0, 0, 0, 0, 0, 1, 2, 3, -1, -1, -1, -1])
+    pools = (classes, np.full(12, np.nan), np.array([0, 4, 8, 12]))
+    outcome = elect(*pools, ["sc"], calibration=Calibration())["sc"]
+    sure, unsure, _ = outcome.probability.tolist()
+    assert abstains(outcome, (sure + unsure) / 2).tolist() == [False, True, False]
+    assert abstains(outcome, unsure).tolist() == [False, False, False]

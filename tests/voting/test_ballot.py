@@ -9,7 +9,8 @@ import pytest
 
 import distrivote
 from distrivote.errors import InputError
-from distrivote.voting.ballot import Ballot, Tally, check_confidences
+from distrivote.voting.ballot import Ballot, check_confidences
+from distrivote.voting.tally import Tally
 
 
 def test_classes_count_from_0_in_the_order_of_their_first_answers():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from distrivote import Ballot, vote
-from distrivote.voting.ballot import Split, Tally, Weighing
+from distrivote.voting.tally import Split, Tally, Weighing
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-4, 1e-8])

@@ -219,5 +219,5 @@ def test_a_pipeline_that_rejects_needs_a_filter():
 
 
 def test_a_share_that_is_said_twice_is_an_error():
-    with pytest.raises(InputError, match="says twice how many to keep"):
+    with pytest.raises(InputError, match="sets the share to keep twice"):
         parse_method("wsc-top50:0.5")

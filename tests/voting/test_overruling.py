@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from distrivote import METHODS, elect, vote
 from distrivote.defaults import METHOD, PAPER_METHOD
-from distrivote.voting.ballot import Tally
+from distrivote.voting.tally import Tally
 
 AGAINST = "wins against a clear majority"
 

@@ -81,6 +81,15 @@ def test_fit_is_that_of_scikit_learn(weights, scale):
     )
 
 
+def test_without_a_usable_feature_the_probability_is_the_weighted_rate():
+    right = np.arange(40) < 10
+    rows = np.column_stack([np.where(right, -1.0, 1.0), np.where(right, 0.0, 1.0)])
+    weights = np.where(right, 3.0, 1.0)
+    found = fit(rows, right, fewest=4, most=8, source="made", weights=weights)
+    assert (found.evidence, found.share) == (0.0, 0.0)
+    assert found.intercept == pytest.approx(0.0)  # 30 of 60, not 10 of 40
+
+
 def test_weight_that_would_be_negative_is_left_out():
     found = fitted(*rows(2000, (0.0, 1.0, -1.0)))
     assert found.share == 0.0

@@ -135,7 +135,7 @@ def test_released_parts_are_chosen_wherever_the_script_differs():
 
 @pytest.mark.parametrize("name", ["sc:released", "wsc:released", "borda:released,p=1", "mob:released"])
 def test_what_the_script_does_not_do_otherwise_has_no_released_variant(name):
-    with pytest.raises(InputError, match="has no part that the released script does otherwise"):
+    with pytest.raises(InputError, match="has no part in which the released script differs"):
         parse_method(name)
 
 

@@ -391,7 +391,7 @@ def test_an_election_takes_lists_as_well_as_arrays():
         ([[0, -2]], [[1.0, 2.0]], [0, 1], "dimension"),
         (3, [1.0], [0, 1], "dimension"),
         (["a", "b"], [1.0, 2.0], [0, 2], "whole numbers"),
-        ([0, 1], ["high", "low"], [0, 2], "hand in numbers"),
+        ([0, 1], ["high", "low"], [0, 2], "give numbers"),
     ],
 )
 def test_an_election_of_what_is_no_pools_is_an_input_error(classes, confidences, offsets, message):

@@ -67,6 +67,10 @@ def test_best_of_n_takes_the_surest_trajectory():
     assert tally.scores == {"b": 5, "a": 4}
 
 
+def test_best_of_n_takes_the_surest_where_its_confidence_is_0():
+    assert distrivote.vote(["a", "b", "c"], [-2.0, 0.0, -1.0], "bon").answer == "b"
+
+
 def test_best_of_n_takes_the_earlier_of_two_equally_sure_trajectories():
     # a is seen first, but its trajectory with confidence 5 comes after that of b.
     tally = distrivote.vote(["a", "b", "a"], [1, 5, 5], method="bon")

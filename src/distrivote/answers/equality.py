@@ -1,9 +1,14 @@
-"""When two answers are one: the four named notions, and a caller's own.
+"""When two answers are one: the named notions, and a caller's own.
 
     text       as written, white space around aside
     notation   by the plain rules of answers.forms: 0.5 = \\frac12, and x(x+1) is not x^2+x
     math       by notation, and where that can't tell, as mathematics, by math-verify
     choice     as options of a multiple choice: (B), B. and b are one
+    short      as a chat reply states them: case, articles, markup and units aside; numbers as numbers
+    json       as JSON values, whatever their layout and the order of keys
+    tool       the same functions with the same arguments, in any order
+    program    as Python, layout, comments and annotations aside
+    content    as whole texts that say much the same
 
 `math` needs the extra `math`. Without it, notation decides wherever that can't change a grade, which a
 note says; a right answer that is a formula is an error, for the next machine would grade it otherwise.
@@ -12,19 +17,33 @@ note says; a right answer that is a formula is an error, for the next machine wo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from distrivote.answers.forms import form_of, is_formula, normal_form, plainly_equal
 from distrivote.answers.mathverify import MathEqual, math_equal, shared_verifier
 from distrivote.answers.remarks import Remarks
+from distrivote.defaults import SAME
 from distrivote.errors import InputError, MissingPackageError, UnknownNameError
-from distrivote.problem import DEFAULT_SAME
 
 Equal: TypeAlias = Callable[[str, str], bool]
 Key: TypeAlias = Callable[[str], Hashable]
+
+
+class Sorted(NamedTuple):
+    """All answers to a question, sorted at once."""
+
+    ids: Sequence[int]
+    """The class of each; -1 for an answer that is set aside and has no vote."""
+
+    notes: tuple[str, ...] = ()
+    """What there is to say about them, a sentence each."""
+
+
+Sort: TypeAlias = Callable[[str, Sequence[str]], Sorted]
+"""The question and the distinct answers to it -> their classes."""
 
 RULES_VERSION = 1
 """Raised when the rules of `answers` come to another verdict than before: then runs are graded again."""
@@ -35,7 +54,8 @@ class Equality:
     """When two answers are one.
 
     Answers with the same `key` are one; then `equal` is asked for every two keys. Without a key answers
-    count as written. One of your own needs a name, which runs keep:
+    count as written. Where two answers can be compared only in view of all others or of the question, `sort`
+    does it instead. One of your own needs a name, which runs keep:
 
     >>> from distrivote.answers.equivalence import classify
     >>> classify(["Paris", "paris", "Rome"], Equality("any case", key=str.lower)).labels
@@ -45,15 +65,22 @@ class Equality:
     name: str
     key: Key | None = None
     equal: Equal | None = None
+    sort: Sort | None = None
+    question: str = ""
+    """What the answers answer, for `sort`."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise InputError("an Equality needs a name: runs keep it")
 
+    def about(self, question: str) -> Equality:
+        """Return it for the answers to one question."""
+        return self if self.sort is None else replace(self, question=question)
+
     @property
     def is_named(self) -> bool:
         """Whether it is one of those that have names of their own."""
-        return NAMED.get(self.name) == self
+        return NAMED.get(self.name) == self.about("")
 
     @property
     def is_math(self) -> bool:
@@ -99,6 +126,18 @@ class Equality:
             raise error
 
 
+@runtime_checkable
+class Comparing(Protocol):
+    """What says when two answers are one, as a kind of answer does."""
+
+    @property
+    def same(self) -> Equality: ...
+
+
+Same: TypeAlias = str | Equality | Comparing
+"""A name, an `Equality`, or a kind of answer."""
+
+
 class NotationOnly:
     """The plain rules in the place of mathematics, where math-verify is not installed."""
 
@@ -137,15 +176,53 @@ def choice_key(answer: str) -> Hashable:
     return form.key.casefold() if isinstance(form.key, str) else form.key
 
 
+# The modules of kinds load on use: their patterns take as long to compile as a small vote.
+
+
+def _short_key(answer: str) -> Hashable:
+    from distrivote.answers.folding import folded
+
+    return folded(answer)
+
+
+def _json_key(answer: str) -> Hashable:
+    from distrivote.answers.structured.same import text_key
+
+    return text_key(answer)
+
+
+def _tool_key(answer: str) -> Hashable:
+    from distrivote.answers.structured.tools import calls_from, calls_key
+
+    return calls_key(calls_from(answer)) or answer
+
+
+def _program_key(answer: str) -> Hashable:
+    from distrivote.answers.code.program import program_key
+
+    return program_key(answer)
+
+
+def _by_content(_question: str, answers: Sequence[str]) -> Sorted:
+    from distrivote.answers.texts import sort_texts
+
+    return Sorted(sort_texts(answers))
+
+
 NAMED = {
     "text": Equality("text"),
     "notation": Equality("notation", normal_form, plainly_equal),
     "math": Equality("math", normal_form, math_equal),
     "choice": Equality("choice", choice_key),
+    "short": Equality("short", _short_key),
+    "json": Equality("json", _json_key),
+    "tool": Equality("tool", _tool_key),
+    "program": Equality("program", _program_key),
+    "content": Equality("content", sort=_by_content),
 }
 
 
-def equality(same: str | Equality | None = None) -> Equality:
+def equality(same: Same | None = None) -> Equality:
     """Return the notion of that name, `math` if nothing is said.
 
     >>> equality("text").name, equality().name
@@ -153,11 +230,13 @@ def equality(same: str | Equality | None = None) -> Equality:
     """
     if isinstance(same, Equality):
         return same
+    if isinstance(same, Comparing):
+        return same.same
     if same is not None and not isinstance(same, str):
         raise InputError(
             f"same is {same!r}", hint=f"give one of {', '.join(NAMED)}, or an Equality", argument="same"
         )
-    name = DEFAULT_SAME if same is None else same
+    name = SAME if same is None else same
     if name not in NAMED:
         raise UnknownNameError("way to compare answers", name, NAMED, argument="same")
     return NAMED[name]

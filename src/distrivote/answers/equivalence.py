@@ -8,14 +8,13 @@ never joins two of them, so that a vote is the same whether it is known or not.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from distrivote.answers.equality import Equal, Equality, NotationOnly, equality
-from distrivote.answers.forms import form_of, near, plainly_equal
+from distrivote.answers.equality import Equal, Equality, NotationOnly, Same, equality
+from distrivote.answers.forms import form_of, is_fine, is_longer, plainly_equal, scaled
 from distrivote.answers.mathverify import MathEqual
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError
@@ -54,7 +53,7 @@ class Graded(NamedTuple):
         return self.classes.remarks
 
 
-def same_answer(a: str, b: str, same: str | Equality | None = None) -> bool:
+def same_answer(a: str, b: str, same: Same | None = None) -> bool:
     """Say whether two answers are one, by the rules of `classify`.
 
     >>> same_answer("0.5", r"\\frac12"), same_answer("0.5", "5")
@@ -64,7 +63,7 @@ def same_answer(a: str, b: str, same: str | Equality | None = None) -> bool:
     return ids[0] == ids[1] >= 0
 
 
-def classify(answers: Sequence[str | None], same: str | Equality | None = None) -> Classes:
+def classify(answers: Sequence[str | None], same: Same | None = None) -> Classes:
     """Sort answers into classes of equal ones; None and blank answers are in none.
 
     Answers with the same key are equal. Then the equality is asked for every two keys that are not joined
@@ -78,9 +77,20 @@ def classify(answers: Sequence[str | None], same: str | Equality | None = None) 
     rule = equality(same).for_pool()
     forms = [None if answer is None else answer.strip() or None for answer in answers]
     counts = Counter(form for form in forms if form is not None)
-    joined = _joined(counts, rule)
+    remarks = Remarks()
+    if rule.sort is not None:
+        # In a fixed order, so that it does not matter in which one the answers came.
+        distinct = sorted(counts, key=_canonical)
+        sorting = rule.sort(rule.question, distinct)
+        group_of = dict(zip(distinct, sorting.ids, strict=True))
+        forms = [None if form is None or group_of[form] < 0 else form for form in forms]
+        counts = Counter(form for form in forms if form is not None)
+        remarks = Remarks(said=tuple(sorting.notes))
+    else:
+        joined = _joined(counts, rule)
+        group_of = {form: index for index, group in enumerate(joined) for form in group}
+        remarks = rule.remarks()
     # A Counter keeps the order of first sight, and max the first of several.
-    group_of = {form: index for index, group in enumerate(joined) for form in group}
     numbers: dict[int, int] = {}
     ids = tuple(-1 if f is None else numbers.setdefault(group_of[f], len(numbers)) for f in forms)
     best: dict[int, str] = {}
@@ -89,10 +99,10 @@ def classify(answers: Sequence[str | None], same: str | Equality | None = None) 
         if group not in best or count > counts[best[group]]:
             best[group] = form
     labels = tuple(best[group] for group in numbers)
-    return Classes(ids, labels, rule.remarks())
+    return Classes(ids, labels, remarks)
 
 
-def grade(answers: Sequence[str | None], truth: str | None, same: str | Equality | None = None) -> Graded:
+def grade(answers: Sequence[str | None], truth: str | None, same: Same | None = None) -> Graded:
     """Sort the answers to one question into classes and say which of these are the right answer.
 
     A class is right if any of its answers equals the truth without a doubt. MissingPackageError if
@@ -126,6 +136,9 @@ def verdict(a: str, b: str, rule: Equality) -> bool | None:
     """Say whether two stripped answers are one, None if it is doubtful."""
     if a == b or (rule.key is not None and rule.key(a) == rule.key(b)):
         return True
+    if rule.sort is not None:
+        first, second = rule.sort(rule.question, sorted((a, b), key=_canonical)).ids
+        return first == second >= 0
     if rule.equal is None:
         return False
     if isinstance(rule.equal, (MathEqual, NotationOnly)):
@@ -152,15 +165,34 @@ def _joined(counts: Counter[str], rule: Equality) -> list[list[str]]:
     if rule.equal is None:
         return list(groups.values())
     if isinstance(rule.equal, MathEqual | NotationOnly):
-        return _join_mathematics(_join_notation(groups, counts), counts, rule.equal)
+        return _join_mathematics(_join_notation(groups), counts, rule.equal)
     if rule.equal is plainly_equal:
-        return _join_notation(groups, counts)
+        return _join_notation(groups)
     equal = rule.equal
     return _join(list(groups.values()), counts, lambda a, b: equal(a, b) or equal(b, a))
 
 
-def _join_notation(groups: Mapping[Hashable, list[str]], counts: Counter[str]) -> list[list[str]]:
-    return [group for cluster in _clusters(groups) for group in _join(cluster, counts, plainly_equal)]
+def _join_notation(groups: Mapping[Hashable, list[str]]) -> list[list[str]]:
+    """Join numbers that are rounded from each other; the plain rules join nothing else.
+
+    Every number is rounded to each of the lengths that occur, and looked up: the time grows with the number
+    of answers, not with the number of pairs.
+    """
+    joined = list(groups.values())
+    forms = {
+        i: form_of(min(joined[i], key=_canonical)) for i, key in enumerate(groups) if not isinstance(key, str)
+    }
+    decimals: dict[int, dict[int, int]] = {}
+    for i, form in forms.items():
+        if is_fine(form):
+            decimals.setdefault(form.places, {})[scaled(form, form.places)] = i
+    union = Union(len(joined))
+    for i, form in forms.items() if decimals else ():
+        for places, known in decimals.items():
+            found = known.get(scaled(form, places)) if is_longer(form, places) else None
+            if found is not None:
+                union.join(i, found)
+    return union.merged(joined)
 
 
 def _join_mathematics(
@@ -172,45 +204,52 @@ def _join_mathematics(
     if len(readable) < 2 or not any(form.is_open for form in forms):
         return groups
     texts = [group for group, form in zip(groups, forms, strict=True) if form.is_text]
-    return [*_join(readable, counts, judge), *texts]
+    is_open = [form.is_open for form in forms if not form.is_text]
+    return [*_join(readable, counts, judge, is_open), *texts]
 
 
-def _clusters(groups: Mapping[Hashable, list[str]]) -> list[list[list[str]]]:
-    """Return the groups in clusters: the plain rules join nothing but numbers of nearly the same size."""
-    clusters = [[group] for key, group in groups.items() if isinstance(key, str)]
-    numbers = [(form_of(group[0]).size, group) for key, group in groups.items() if not isinstance(key, str)]
-    before = math.nan
-    for size, group in sorted(numbers, key=lambda number: number[0]):
-        if near(size, before):
-            clusters[-1].append(group)
-        else:
-            clusters.append([group])
-        before = size
-    return clusters
+class Union:
+    """Things that are joined two by two: union-find."""
+
+    def __init__(self, n: int) -> None:
+        self._parent = list(range(n))
+
+    def root(self, i: int) -> int:
+        while self._parent[i] != i:
+            self._parent[i] = self._parent[self._parent[i]]
+            i = self._parent[i]
+        return i
+
+    def join(self, i: int, j: int) -> None:
+        self._parent[self.root(j)] = self.root(i)
+
+    def merged(self, groups: Sequence[list[str]]) -> list[list[str]]:
+        """Return the groups of things that are connected together."""
+        joined: dict[int, list[str]] = {}
+        for i, group in enumerate(groups):
+            joined.setdefault(self.root(i), []).extend(group)
+        return list(joined.values())
 
 
-def _join(groups: list[list[str]], counts: Counter[str], equal: Equal) -> list[list[str]]:
-    """Return the connected groups together: union-find over all pairs."""
+def _join(
+    groups: list[list[str]], counts: Counter[str], equal: Equal, is_open: Sequence[bool] | None = None
+) -> list[list[str]]:
+    """Return the connected groups together; of two that are not open, nothing is asked."""
     if len(groups) == 1:
         return groups
     # No choice here may depend on the order of the answers: `equal` need not be as good as its name.
     speakers = [min(group, key=_canonical) for group in groups]
     weights = [sum(counts[form] for form in group) for group in groups]
     order = sorted(range(len(groups)), key=lambda i: (-weights[i], len(speakers[i]), speakers[i]))
-    parent = list(range(len(groups)))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    for n_before, j in enumerate(order):
-        for i in order[:n_before]:
-            a, b = speakers[i], speakers[j]
-            if root(i) != root(j) and equal(a, b):
-                parent[root(j)] = root(i)
-    joined: dict[int, list[str]] = {}
-    for i, group in enumerate(groups):
-        joined.setdefault(root(i), []).extend(group)
-    return list(joined.values())
+    union = Union(len(groups))
+    earlier: list[int] = []
+    earlier_open: list[int] = []
+    for j in order:
+        asks_all = is_open is None or is_open[j]
+        for i in earlier if asks_all else earlier_open:
+            if union.root(i) != union.root(j) and equal(speakers[i], speakers[j]):
+                union.join(i, j)
+        earlier.append(j)
+        if asks_all:
+            earlier_open.append(j)
+    return union.merged(groups)

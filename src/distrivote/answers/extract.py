@@ -34,6 +34,10 @@ class Extraction(NamedTuple):
     end: int
     """The offset in the text just after the answer's last character: it decides the answer step."""
 
+    start: int | None = None
+    """Where a long answer begins (JSON, a program, a whole reply): its confidence is that of its own tokens.
+    None for a short one, whose confidence is that of the step it is in."""
+
 
 Extractor: TypeAlias = Callable[[str], Extraction | None]
 
@@ -47,7 +51,7 @@ def extractor(how: str | re.Pattern[str] | OwnExtractor) -> Extractor:
     A pattern needs exactly one group, which is the answer; its last match counts.
 
     >>> extractor("boxed")(r"So it is \\boxed{42}.")
-    Extraction(answer='42', end=18)
+    Extraction(answer='42', end=18, start=None)
     >>> extractor(re.compile(r"#### (.*)"))("6 * 7\\n#### 42").answer
     '42'
     """
@@ -131,6 +135,7 @@ _NUMBER = re.compile(
 )
 _SENTENCE_END = re.compile(r"\.(?=\s|\*|$)")
 _THINK_END = "</think>"
+_THINK = re.compile(r"\s*+<think>")
 _EDGES = " \t\r\n*_$."
 _LEADING_EDGES = re.compile(r"(?:[ \t\r\n*_$]|\.(?![0-9])|(?<=\.)\.)++")
 _SHORT_LINE = 40
@@ -138,9 +143,42 @@ _SHORT_LINE = 40
 
 
 def reply_start(text: str) -> int:
-    """Return the offset after the end of thinking, 0 if there is none."""
+    """Return the offset after the end of thinking, 0 if there is none; the end of thinking that goes on.
+
+    >>> reply_start("<think>So</think>12"), reply_start("12"), reply_start("<think>So 12")
+    (17, 0, 12)
+    """
     at = text.rfind(_THINK_END)
-    return 0 if at < 0 else at + len(_THINK_END)
+    if at >= 0:
+        return at + len(_THINK_END)
+    return len(text) if _THINK.match(text) else 0
+
+
+def thinking_of(text: str) -> str:
+    """Return the thinking before a reply, without its marks; "" if there is none.
+
+    >>> thinking_of("<think>2 + 2</think>4"), thinking_of("4")
+    ('2 + 2', '')
+    """
+    start = reply_start(text)
+    if not start:
+        return ""
+    return text[: start - len(_THINK_END)].strip().removeprefix("<think>").strip()
+
+
+_ENDED = re.compile(r"""[ \t\r*_`$)\]"'”»]*+(?:\n|\}|[.!?;](?=\s)|[。！？])""")
+
+
+def is_finished(text: str, end: int) -> bool:
+    """Say whether an answer that ends at an offset of a reply that was cut off is whole.
+
+    It is if the box that holds it is closed, or if its sentence or its line ends just after it. "12" at the
+    very end of what there is may have been the beginning of 120.
+
+    >>> is_finished(r"\\boxed{12} and", 9), is_finished("It is 12. So", 8), is_finished("It is 12", 8)
+    (True, True, False)
+    """
+    return _ENDED.match(text, end) is not None
 
 
 def _reply_first(text: str, last: Callable[[str, int], Extraction | None]) -> Extraction | None:

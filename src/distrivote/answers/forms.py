@@ -299,7 +299,29 @@ def _written(value: Fraction, places: int) -> str:
 
 
 def _rounds_to(value: Fraction, decimal: Form) -> bool:
+    return is_fine(decimal) and round(value, decimal.places) == decimal.key
+
+
+def is_fine(decimal: Form) -> bool:
+    """Say whether a number is a decimal that others may have been rounded to."""
     assert isinstance(decimal.key, Fraction)
-    places = decimal.places
-    is_fine = places >= _FINE and abs(decimal.key) * 10**places >= 10 ** (_FINE - 1)
-    return is_fine and round(value, places) == decimal.key
+    return decimal.places >= _FINE and abs(decimal.key) * 10**decimal.places >= 10 ** (_FINE - 1)
+
+
+def is_longer(number: Form, places: int) -> bool:
+    """Say whether rounding a number to so many decimal places may change it."""
+    assert isinstance(number.key, Fraction)
+    return number.places > places or (not number.places and number.key.denominator > 1)
+
+
+def scaled(number: Form, places: int) -> int:
+    """Return a number in units of its last of so many decimal places, rounded as `round` does.
+
+    >>> scaled(form_of("2/3"), 3), scaled(form_of("0.0005"), 3), scaled(form_of("-0.0015"), 3)
+    (667, 0, -2)
+    """
+    assert isinstance(number.key, Fraction)
+    above, below = number.key.numerator * 10**places, number.key.denominator
+    whole, rest = divmod(above, below)
+    rounds_up = 2 * rest > below or (2 * rest == below and whole % 2 == 1)
+    return int(whole + rounds_up)

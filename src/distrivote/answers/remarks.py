@@ -29,7 +29,10 @@ class Remarks:
     """Comparisons for which there was no time left."""
 
     n_formulas: int = 0
-    """Distinct formulas that were compared by notation for want of math-verify."""
+    """Distinct formulas that were compared by notation because math-verify is not installed."""
+
+    said: tuple[str, ...] = ()
+    """What a way of sorting answers says about them, a sentence each."""
 
     def __add__(self, other: Remarks) -> Remarks:
         return Remarks(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
@@ -37,7 +40,7 @@ class Remarks:
     @property
     def notes(self) -> tuple[str, ...]:
         """A sentence for each."""
-        notes = []
+        notes = [*dict.fromkeys(self.said)]
         if self.n_unsure_grades:
             n = self.n_unsure_grades
             notes.append(

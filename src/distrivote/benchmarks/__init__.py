@@ -1,8 +1,8 @@
-"""Named sets of problems: other people's, fetched on use or read from a file, and two that are built in.
+"""Named sets of problems: published ones, downloaded on use or read from a file, and three built-in ones.
 
 `registry` finds a benchmark by name or path. `matharena`, `gpqa`, `gsm8k` and `tables` turn rows into
-problems and know nothing of where rows come from: that is `files` (a local file) or `hub` (Hugging Face).
-`arithmetic` and `choice` make problems out of a seed, so that everything can be tried without a network.
+problems; the rows come from `files` (a local file) or `hub` (Hugging Face). `arithmetic`, `choice` and
+`notes` make problems from a seed, so that everything can be tried without a network.
 """
 
 from typing import TYPE_CHECKING

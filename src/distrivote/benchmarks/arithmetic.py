@@ -7,8 +7,8 @@ a part of them right.
     level 4   one step, + - * /      numbers to 60, factors to 12
     level 5   two steps              numbers to 20, factors to 6
 
-The levels rise with the number of the problem. The first two have only what the worked examples of the
-prompt show. Every answer is a positive whole number. Pure.
+The levels rise with the number of the problem. The first two have only operations that the worked examples
+of the prompt show. Every answer is a positive integer.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ class Story(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Range:
     largest: int
-    """Of numbers that are added and taken away."""
+    """The largest number that is added or subtracted."""
 
     factor: int
-    """Largest of numbers that are multiplied."""
+    """The largest factor."""
 
 
 _TINY, _SMALL, _MIDDLE, _LARGE = _Range(5, 3), _Range(9, 5), _Range(20, 6), _Range(60, 12)
 
 
 def problems(seed: int = 0, size: int = DEFAULT_SIZE) -> tuple[Problem, ...]:
-    """Return word problems that (seed, size) fix, no two alike, put with two worked examples.
+    """Return word problems determined by (seed, size), all different, with two worked examples in the prompt.
 
     >>> problem = problems(seed=0, size=5)[0]
     >>> problem.id, problem.template
@@ -219,7 +219,7 @@ def _number(draws: Draws, numbers: _Range) -> int:
 
 
 def _number_and_part(draws: Draws, numbers: _Range) -> tuple[int, int]:
-    """Return a number and a smaller one to take away from it."""
+    """Return a number and a smaller one to subtract from it."""
     whole = draws.between(3, numbers.largest)
     return whole, draws.between(1, whole - 1)
 

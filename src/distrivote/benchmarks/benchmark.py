@@ -1,4 +1,4 @@
-"""A benchmark: problems under one name, and where they came from."""
+"""A benchmark: problems with a name and a source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from distrivote.problem import Problem
 
 
 def system_of(problems: Sequence[Problem]) -> str | None:
-    """Return the system message of problems, None if they have none; a digest where they have different ones.
+    """Return the system message of problems, None if they have none, a digest if they have different ones.
 
     >>> system_of([Problem("1 + 1?", "a", system="Be brief."), Problem("1 + 2?", "b", system="Be brief.")])
     'Be brief.'
@@ -29,7 +29,7 @@ def system_of(problems: Sequence[Problem]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Problems with ids that differ, in a fixed order.
+    """Problems with unique ids, in a fixed order.
 
     >>> sums = Benchmark("sums", (Problem("1 + 1?", "a", "2"), Problem("1 + 2?", "b", "3")), "made up")
     >>> len(sums), [problem.id for problem in sums]
@@ -39,10 +39,10 @@ class Benchmark:
     name: str
     problems: tuple[Problem, ...]
     source: str
-    """A path, `hf:ORG/NAME`, or for a built-in one the settings that make the same problems again."""
+    """A path, `hf:ORG/NAME`, or for a built-in one the settings that reproduce its problems."""
 
     system: str | None = None
-    """The system message of all problems, also of those that a limit left out; see `system_of`."""
+    """The system message of all problems, including those that a limit leaves out; see `system_of`."""
 
     def __post_init__(self) -> None:
         if not self.problems:
@@ -59,19 +59,18 @@ class Benchmark:
             seen.add(problem.id)
 
     def put_with(self, template: str) -> Benchmark:
-        """Return the same questions, put in another way (see `Problem.template`)."""
+        """Return the same questions with another template (see `Problem.template`)."""
         return replace(self, problems=tuple(replace(problem, template=template) for problem in self))
 
     def told(self, system: str) -> Benchmark:
-        """Return the same questions behind a system message."""
+        """Return the same questions with a system message."""
         told = tuple(replace(problem, system=system) for problem in self)
         return replace(self, problems=told, system=system)
 
     def spread(self, n: int) -> Benchmark:
-        """Return n problems from all over the benchmark, in its order; a larger n only adds.
+        """Return n problems spread over the benchmark, in its order; a larger n only adds.
 
-        They are chosen by halves: the first, the one in the middle, those at the quarters, at the eighths
-        and so on.
+        They are chosen by bisection: the first, the middle one, the quarters, the eighths and so on.
 
         >>> ten = Benchmark("ten", tuple(Problem(str(i), str(i)) for i in range(10)), "made up")
         >>> [problem.id for problem in ten.spread(4)]

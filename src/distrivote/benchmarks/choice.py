@@ -1,8 +1,8 @@
-"""`easy-choice`: multiple choice questions made from a seed, four choices each and one of them right.
+"""`easy-choice`: multiple choice questions made from a seed, with four choices of which one is right.
 
 Largest and smallest of four numbers, the next number of a sequence, a sum, a difference, a product, and
-which of four sums is the largest; the numbers grow with the number of the question. A model that only
-guesses gets a quarter of them. Pure.
+which of four sums is the largest; the numbers grow with the number of the question. A model that only guesses
+gets a quarter of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Quiz(NamedTuple):
 
 
 def problems(seed: int = 0, size: int = DEFAULT_SIZE) -> tuple[Problem, ...]:
-    """Return questions that (seed, size) fix, no two alike; the answer is the letter of the right choice.
+    """Return questions determined by (seed, size), all different; the answer is a letter.
 
     >>> problem = problems(seed=0, size=5)[0]
     >>> problem.id, problem.template, problem.answer in "ABCD"

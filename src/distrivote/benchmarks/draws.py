@@ -1,7 +1,7 @@
 """Random choices that are the same on every machine and in every version of Python.
 
-Python promises that `random.Random(seed).random()` never changes, and of its other methods it promises
-nothing: so all choices are made from that one.
+Python guarantees that `random.Random(seed).random()` never changes, but not its other methods: so all choices
+use only that one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Draws:
-    """A stream of random choices that a seed fixes.
+    """A stream of random choices determined by a seed.
 
     >>> draws = Draws(7)
     >>> draws.between(1, 6), draws.pick("abc"), draws.shuffled("abcd")
@@ -27,12 +27,12 @@ class Draws:
 
     @classmethod
     def of_text(cls, text: str) -> Draws:
-        """Return the stream that belongs to a text, as Python's own hash differs from run to run."""
+        """Return the stream for a text; Python's own hash differs from run to run."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         return cls(int.from_bytes(digest[:8], "big"))
 
     def between(self, low: int, high: int) -> int:
-        """Return a whole number from low to high, both included."""
+        """Return an integer from low to high, both included."""
         return low + int(self._random() * (high - low + 1))
 
     def pick(self, items: Sequence[T]) -> T:

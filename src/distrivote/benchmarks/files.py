@@ -1,7 +1,7 @@
 """Rows from a local file: JSON Lines, CSV (commas, semicolons or tabs) or Parquet.
 
-A benchmark is small, so it is read whole. The format is told as for tables of sampled answers: by the
-suffix, else by the first bytes. A place is a line in text files, and a row, counted from 1, in Parquet.
+A benchmark is small, so it is read at once. The format is detected as for tables of sampled answers: from the
+suffix, otherwise from the first bytes. Positions are lines in text files, and rows from 1 in Parquet.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from distrivote.store.tables.faults import (
 )
 
 LARGEST_FILE = 256_000_000
-"""Bytes. A benchmark of that size is more likely the wrong file."""
+"""Bytes. A larger file is probably not a benchmark."""
 
 LARGEST_CONTENT = 512 << 20
-"""Bytes of a Parquet file when it is unpacked."""
+"""Bytes of a Parquet file, decompressed."""
 
 MOST_CELLS = 20_000_000
 
 
 def read(path: str | os.PathLike[str]) -> QuestionTable:
-    """Return the rows of a file; InputError with the place of the first fault."""
+    """Return the rows of a file; raise InputError with the position of the first error."""
     from distrivote.store.tables.source import Columns, cant_read, open_table
 
     name = os.fspath(path)
@@ -45,7 +45,7 @@ def read(path: str | os.PathLike[str]) -> QuestionTable:
         raise InputError(
             f"{name} is larger than {LARGEST_FILE // 1_000_000} MB: a benchmark is a small file of questions"
         )
-    with open_table(str(file), Columns(confidence=None)) as table:
+    with open_table(str(file), Columns(confidence=None, max_spool=LARGEST_FILE)) as table:
         try:
             if table.kind == "parquet":
                 rows = _parquet_rows(table.path, name)
@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str]) -> QuestionTable:
 
 
 def _lines(content: bytes, name: str) -> list[str]:
-    """Decode a file line by line; only line feeds end a line, as a question may hold any other."""
+    """Decode a file line by line; only line feeds end a line, as a question may hold other separators."""
     check_weight(content, name)
     lines = []
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
@@ -125,7 +125,7 @@ def _parquet_rows(path: Path, name: str) -> list[QuestionRow]:
             table = file.read(flat)
             if sum(n_bytes_repeated(column) for column in table.itercolumns()) > LARGEST_CONTENT:
                 raise TooLargeError("it holds more than a benchmark does")
-            # No question or answer is a list: whoever asks for one is told so, and its content is not read.
+            # Questions and answers are not lists: their content is not read, and using one is an error.
             values: list[dict[str, Any]] = [row | {key: [] for key in lists} for row in table.to_pylist()]
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError, TooLargeError) as error:
         reason = str(error).partition("\n")[0].rstrip(". ")

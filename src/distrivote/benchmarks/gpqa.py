@@ -1,8 +1,8 @@
-"""GPQA Diamond: 198 graduate-level multiple choice questions that a search engine does not answer.
+"""GPQA Diamond: 198 graduate-level multiple choice questions that can't be answered by web search.
 
-The set names the right answer and three wrong ones but no order of them. Ours is drawn from the question's
-`Record ID` (from its text where there is none): the same on every machine, and independent of which
-other questions are asked. The paper's prompt is the template `choice`.
+The set has the right answer and three wrong ones but no order of them. The order here is drawn from the
+question's `Record ID` (without one from its text): the same on every machine, and independent of which other
+questions are used. The paper's prompt is the template `choice`.
 
 The set is gated, and its authors ask that it is not shown in plain text on the web.
 """

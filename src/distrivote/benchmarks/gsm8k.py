@@ -31,6 +31,6 @@ def problems(rows: QuestionTable) -> tuple[Problem, ...]:
         final = row.needed(answer).rpartition("####")[2].strip()
         if not final:
             raise InputError(f"{row.where}: nothing follows #### in {answer}: write the final answer there")
-        return Problem(row.needed(question), own_id, _THOUSANDS.sub("", final))
+        return Problem(row.needed(question), own_id, _THOUSANDS.sub("", final), template="math")
 
     return with_ids(rows, rows.optional(IDS), lambda number: numbered(NAME, number, 4), problem)

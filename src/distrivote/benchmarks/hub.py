@@ -11,13 +11,16 @@ from distrivote.errors import DistrivoteError, MissingPackageError
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where on the hub a benchmark lives."""
+    """The address of a benchmark on the hub."""
 
     repository: str
     config: str | None = None
     split: str = "train"
+    revision: str | None = None
+    """The commit, tag or branch; None: the newest."""
+
     gated: bool = False
-    """Whether one must log in and agree to terms first."""
+    """Whether users have to log in and agree to terms first."""
 
     @property
     def url(self) -> str:
@@ -25,22 +28,23 @@ class Home:
 
 
 def fetch(home: Home, name: str) -> QuestionTable:
-    """Return the rows of a benchmark, downloaded once and kept by `datasets` in its own cache."""
+    """Return the rows of a benchmark, downloaded once and cached by `datasets`."""
     try:
         datasets = import_module("datasets")
     except ImportError as error:
         raise MissingPackageError("datasets", "datasets", f"fetching {name} from Hugging Face") from error
     try:
-        table = datasets.load_dataset(home.repository, home.config, split=home.split)
+        pinned = {} if home.revision is None else {"revision": home.revision}
+        table = datasets.load_dataset(home.repository, home.config, split=home.split, **pinned)
         values = [dict(row) for row in table]
     except Exception as error:
-        # The package raises errors of many kinds, its own, requests' and the system's.
+        # The package raises many kinds of errors: its own, those of requests and of the system.
         said = str(error).strip() or type(error).__name__
         raise DistrivoteError(
             f"{name} could not be fetched from {home.url} ({_first_sentence(said)}): {_advice(home, name)}"
         ) from error
     return QuestionTable(
-        f"hf:{home.repository}",
+        f"hf:{home.repository}{'' if home.revision is None else f'@{home.revision}'}",
         [QuestionRow(f"{home.repository}, row {number}", row) for number, row in enumerate(values, 1)],
     )
 

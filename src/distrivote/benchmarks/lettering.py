@@ -1,4 +1,4 @@
-"""A question with four choices, put as text: which letter the right one gets is drawn."""
+"""A question with four choices as text; the letter of the right one is drawn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lettered(question: str, right: str, wrong: Sequence[str], draws: Draws) -> L
     choices = [right, *wrong]
     if len(choices) != len(LETTERS):
         raise ValueError(f"{len(choices)} choices for {len(LETTERS)} letters")
-    # Places are shuffled rather than texts: a wrong choice may read like the right one.
+    # Indices are shuffled rather than texts: a wrong choice may have the same text as the right one.
     order = draws.shuffled(range(len(LETTERS)))
     lines = [f"{letter}) {choices[place]}" for letter, place in zip(LETTERS, order, strict=True)]
     return Lettered("\n".join([question, *lines]), LETTERS[order.index(0)])

@@ -1,4 +1,4 @@
-"""How a built-in benchmark is graded: its problems go through all levels, from easy to hard."""
+"""The levels of a built-in benchmark: its problems rise from easy to hard."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 DEFAULT_SIZE = 100
 MAX_SIZE = 10_000
-"""Beyond it the easy levels would run out of problems that differ."""
+"""Beyond this the easy levels would run out of different problems."""
 
 
 def graded(size: int, n_levels: int, make: Callable[[int], T]) -> Iterator[T]:

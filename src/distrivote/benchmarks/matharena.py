@@ -1,8 +1,8 @@
 """Final-answer competitions: AIME 2024 and 2025, HMMT February 2025 and BRUMO 2025, 30 problems each.
 
 The paper's prompt is the template `math`. MathArena's sets number their problems in `problem_idx`;
-HuggingFaceH4/aime_2024 has its own order and its own `id`s. A home's numbers are kept, so that problems of
-one home have the same ids from the hub and from a copy.
+HuggingFaceH4/aime_2024 has its own order and its own `id`s. The numbers of each source are kept, so that its
+problems have the same ids from the hub and from a copy.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def problems(name: str, rows: QuestionTable) -> tuple[Problem, ...]:
 
     def problem(row: QuestionRow, own_id: str) -> Problem:
         full_id = numbered(name, own_id, 2) if own_id.isdecimal() else own_id
-        return Problem(row.needed(question), full_id, _plain(row.needed(answer)))
+        return Problem(row.needed(question), full_id, _plain(row.needed(answer)), template="math")
 
     return with_ids(rows, rows.optional((*IDS, "problem_idx")), str, problem)
 
 
 def _plain(answer: str) -> str:
-    """AIME answers have three digits on the answer sheet: 025 is 25."""
+    """AIME answers have three digits on the answer sheet: 025 means 25."""
     return answer.lstrip("0") or "0" if answer.isdecimal() else answer

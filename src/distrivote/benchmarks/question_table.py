@@ -1,7 +1,6 @@
-"""Rows of a benchmark, and what is the same for every family of them: texts, ids, sentences about faults.
+"""Rows of a benchmark, and what all benchmarks share: texts, ids, error messages.
 
-A row remembers where it stands, so that a fault can name its place: "mine.csv, line 17". Where rows come
-from is not known here (see `files` and `hub`).
+A row has its position, so that an error can name it: "mine.csv, line 17". Rows come from `files` or `hub`.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ class QuestionRow(NamedTuple):
     values: Mapping[str, Any]
 
     def text(self, column: str) -> str | None:
-        """Return a value as text without blank edges: 42 and 42.0 are "42"; None if missing or blank."""
-        # Loads pyarrow, which the built-in benchmarks can do without.
+        """Return a value as stripped text: 42 and 42.0 are "42"; None if missing or blank."""
+        # Loads pyarrow, which the built-in benchmarks do not need.
         from distrivote.store.tables.labels import label_at
 
         found = label_at(self.values.get(column), self.where.__str__, column)
@@ -33,12 +32,12 @@ class QuestionRow(NamedTuple):
         if not found.isascii():
             try:
                 found.encode()
-            except UnicodeEncodeError as error:  # JSON can spell half a surrogate pair
+            except UnicodeEncodeError as error:  # JSON can hold a lone surrogate
                 raise not_text(self.where, column) from error
         return found.strip()
 
     def needed(self, column: str) -> str:
-        """Return a value as text; InputError if there is none."""
+        """Return a value as text; raise InputError if there is none."""
         found = self.text(column)
         if found is None:
             raise InputError(
@@ -52,7 +51,7 @@ class QuestionTable(NamedTuple):
     """All rows of one source, at least one."""
 
     source: str
-    """A path as it was given, or `hf:ORG/NAME`."""
+    """A path as given, or `hf:ORG/NAME`."""
 
     rows: Sequence[QuestionRow]
 
@@ -61,7 +60,7 @@ class QuestionTable(NamedTuple):
         return list(dict.fromkeys(name for row in self.rows for name in row.values))
 
     def column(self, *names: str) -> str:
-        """Return the first of the names that is a column; InputError if none is."""
+        """Return the first of the names that is a column; raise InputError if none is."""
         there = self.columns()
         for name in names:
             if name in there:
@@ -92,7 +91,7 @@ def with_ids(
     otherwise: Callable[[int], str],
     problem: Callable[[QuestionRow, str], Problem],
 ) -> tuple[Problem, ...]:
-    """Make a problem of every row, with the id in a column or, without one, made from its number (from 1 on).
+    """Make a problem of every row, with the id from a column or, without one, from its number (from 1 on).
 
     Equal ids are an error that names both rows.
     """

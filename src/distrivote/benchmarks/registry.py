@@ -1,4 +1,4 @@
-"""Benchmarks by name, and anybody's by the path of a file."""
+"""Benchmarks by name, and your own by the path of a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from distrivote.benchmarks import arithmetic, choice, gpqa, gsm8k, matharena, tables
+from distrivote.benchmarks import arithmetic, choice, gpqa, gsm8k, matharena, notes, tables
 from distrivote.benchmarks.benchmark import Benchmark, system_of
 from distrivote.benchmarks.files import read
 from distrivote.benchmarks.hub import Home, fetch
@@ -24,13 +24,14 @@ BENCHMARKS: dict[str, str] = {
     "gsm8k": "the test set of GSM8K, 1,319 word problems",
     "arithmetic": "built in: word problems of one and two steps, made from a seed",
     "easy-choice": "built in: multiple choice questions, made from a seed",
+    "notes": "built in: short notes whose facts are asked for as JSON, made from a seed",
 }
-"""The names that `load` knows, with what they mean."""
+"""The names that `load` accepts -> what they mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """Somebody's benchmark: where it lives, and how its rows become problems."""
+    """A published benchmark: where it is, and how its rows become problems."""
 
     home: Home
     problems: Callable[[QuestionTable], tuple[Problem, ...]]
@@ -47,6 +48,7 @@ _PUBLISHED = {name: _contest(name) for name in matharena.HOMES} | {
 _BUILT_IN: dict[str, Callable[[int, int], tuple[Problem, ...]]] = {
     arithmetic.NAME: arithmetic.problems,
     choice.NAME: choice.problems,
+    notes.NAME: notes.problems,
 }
 
 
@@ -61,16 +63,17 @@ def load(
 ) -> Benchmark:
     """Return a benchmark by its name, or a table of questions and answers by its path.
 
-    A name comes before a file of that name: write ./arithmetic for the file.
+    A name takes precedence over a file of that name: write ./arithmetic for the file.
 
     Args:
-        name_or_path: A name from `BENCHMARKS`, NAME=FILE for a local copy of it, or a path.
+        name_or_path: A name from `BENCHMARKS`, NAME@REVISION for a published one as it was then, NAME=FILE
+            for a local copy of it, or a path.
         path: The local copy of a named benchmark, the same as NAME=FILE.
-        limit: Only the first so many problems.
-        spread: Take the problems of `limit` from all over the benchmark (see `Benchmark.spread`).
-        seed: Which problems a built-in benchmark makes. The others have none.
-        size: How many problems a built-in benchmark makes, 100 unless said; they are graded from easy to
-            hard over that number. The others have none.
+        limit: The number of problems to use, from the first on.
+        spread: Spread the problems of `limit` over the benchmark (see `Benchmark.spread`).
+        seed: Selects the problems of a built-in benchmark. The others have none.
+        size: The number of problems of a built-in benchmark, 100 by default; those of `arithmetic` and
+            `easy-choice` rise from easy to hard over that number. The others have none.
 
     >>> load("arithmetic", size=20, limit=3).problems[2].id
     'arithmetic-0003'
@@ -87,6 +90,12 @@ def load(
         if not after:
             raise InputError(f"{name} names no file: write {before}=FILE")
         name, path = before, after
+    revision = None
+    before, at, after = name.partition("@")
+    if at and before in _PUBLISHED and path is None and not os.path.exists(name):
+        if not after:
+            raise InputError(f"{name} names no revision: write {before}@REVISION")
+        name, revision = before, after
     if name in _BUILT_IN:
         found = _made(name, path, seed, DEFAULT_SIZE if size is None else size)
     else:
@@ -96,8 +105,8 @@ def load(
             raise InputError(
                 f"{name} is not made from a seed, so it can't be given {asked}: use limit for fewer problems"
             )
-        found = _read(name, path)
-    found = replace(found, system=system_of(found.problems))  # of all, so that a limit changes nothing
+        found = _read(name, path, revision)
+    found = replace(found, system=system_of(found.problems))  # of all, whatever the limit
     if limit is None:
         return found
     return found.spread(limit) if spread else replace(found, problems=found.problems[:limit])
@@ -109,17 +118,17 @@ def _made(name: str, path: str | os.PathLike[str] | None, seed: int, size: int) 
     return Benchmark(name, _BUILT_IN[name](seed, size), f"built in, seed {seed}, size {size}")
 
 
-def _read(name: str, path: str | os.PathLike[str] | None) -> Benchmark:
+def _read(name: str, path: str | os.PathLike[str] | None, revision: str | None) -> Benchmark:
     if name in _PUBLISHED:
         published = _PUBLISHED[name]
-        rows = fetch(published.home, name) if path is None else read(path)
+        rows = fetch(replace(published.home, revision=revision), name) if path is None else read(path)
         return Benchmark(name, published.problems(rows), rows.source)
     rows = read(name)
     return Benchmark(os.path.splitext(os.path.basename(name))[0], tables.problems(rows), rows.source)
 
 
 def _check_known(name: str, path: str | os.PathLike[str] | None) -> None:
-    """Raise UnknownNameError for what is neither a name nor, unless `path` is the file, a path."""
+    """Raise UnknownNameError unless it is a name or, without `path`, a path."""
     is_path = os.path.exists(os.path.expanduser(name)) or _looks_like_a_path(name)
     if name not in _PUBLISHED and (path is not None or not is_path):
         raise UnknownNameError("benchmark", name, BENCHMARKS)

@@ -10,7 +10,7 @@ from distrivote.problem import Problem
 
 
 class Shard(NamedTuple):
-    """The share of process `number` of `n`: every n-th problem, so that easy and hard ones are dealt out.
+    """The share of process `number` of `n`: every n-th problem, so that each gets easy and hard ones.
 
     >>> Shard.parse("2/4")
     Shard(number=2, n=4)
@@ -23,7 +23,7 @@ class Shard(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | None) -> Shard:
-        """Return the share that was written as I/N; without a text it is the whole."""
+        """Return the share for the text I/N; None is the whole benchmark."""
         if text is None:
             return cls()
         number, _, n = text.partition("/")
@@ -32,7 +32,7 @@ class Shard(NamedTuple):
         return cls(int(number), int(n))
 
     def of(self, problems: Sequence[Problem]) -> tuple[Problem, ...]:
-        """Return the problems of this share, which may be none; the shares are disjoint and make up all."""
+        """Return the problems of this share, possibly none; the shares are disjoint and cover all."""
         return tuple(problems[self.number - 1 :: self.n])
 
     def __str__(self) -> str:

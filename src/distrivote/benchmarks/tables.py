@@ -1,8 +1,7 @@
-"""Anybody's problems: a table with the columns `question` and `answer`, and `id` or `question_id` if wanted.
+"""Your own problems: a table with the columns `question` and `answer`, optionally `id` or `question_id`.
 
-Without ids a question's id is the number of its row. An empty answer is one that nobody knows; an empty
-question, or an id that comes twice, is an error. A column `system` holds the system message of each question
-that has one.
+Without ids a question's id is the number of its row. An empty answer is unknown; an empty question or a
+duplicate id is an error. A column `system` holds the system messages of questions.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from distrivote.problem import Problem
 
 
 def problems(rows: QuestionTable) -> tuple[Problem, ...]:
-    """Return the problem of each row, put with the template `math`.
+    """Return the problem of each row, with the template `math`.
 
     >>> row = QuestionRow("mine.csv, line 2", {"question": "What is 6 * 7?", "answer": 42})
     >>> problems(QuestionTable("mine.csv", [row]))
@@ -23,6 +22,6 @@ def problems(rows: QuestionTable) -> tuple[Problem, ...]:
 
     def problem(row: QuestionRow, own_id: str) -> Problem:
         told = None if system is None else row.text(system) or None
-        return Problem(row.needed(question), own_id, row.text(answer), system=told)
+        return Problem(row.needed(question), own_id, row.text(answer), template="math", system=told)
 
     return with_ids(rows, rows.optional(IDS), str, problem)

@@ -9,14 +9,25 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import OUTPUT, WITHHELD, BeliefOptions, Json, MethodOptions, QuestionOptions, Same
+from distrivote.cli.options import (
+    OUTPUT,
+    WITHHELD,
+    AnswerOptions,
+    BeliefOptions,
+    Json,
+    MethodOptions,
+    QuestionOptions,
+)
 from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, SamplingOptions, StopWhen
 from distrivote.defaults import BUDGET
 from distrivote.errors import EngineError, InputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.choice import EngineChoice
     from distrivote.poll import Poll
@@ -33,7 +44,7 @@ def ask(
     *,
     model: ModelOptions,
     vote: MethodOptions,
-    same: Same = None,
+    answer: AnswerOptions,
     belief: BeliefOptions,
     put: QuestionOptions,
     budget: Annotated[
@@ -45,9 +56,16 @@ def ask(
     stop_when: StopWhen = None,
     sampling: SamplingOptions,
     steering: OnlineOptions,
+    costs: CostOptions,
     show: Annotated[
         bool,
         typer.Option("--show", help="Also print the best trajectory, step by step.", rich_help_panel=OUTPUT),
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="End with exit code 1 if no reply has an answer.", rich_help_panel=OUTPUT
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -55,7 +73,7 @@ def ask(
 
     Without --base-url or --engine a model runs in this process. The built-in one is small and often
     wrong: it is there to show how it works. Ctrl-C stops the sampling and votes on what is finished. In
-    a pipe the answer alone is printed.
+    a pipe the answer alone is printed; if there is nothing to vote on, the surest reply.
 
     The default, --method auto, is DistriVoting unless votes and confidences together speak for another
     answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit
@@ -76,25 +94,29 @@ def ask(
         method=method,
         steering=online or controller,
         stop_when=stop_when,
-        same=same,
+        answer=answer.kind(),
+        run_code=answer.run_code,
+        same=answer.same,
         measure=measure,
         k=params.k,
         calibration=calibration,
         min_probability=belief.min_probability,
         eager=True,
     )
-    asked = _solve(poll, choice, params, quiet=as_json)
+    affordable(costs.max_cost, costs.price)
+    asked = _solve(poll, choice, params, costs, quiet=as_json)
     solution = asked.solution
     reason = solution.withheld
     if as_json:
         _print_json(asked, poll.steering)
     elif not sys.stdout.isatty():
-        print("" if solution.answer is None or reason is not None else solution.answer)
+        print("" if reason is not None else solution.reply if solution.answer is None else solution.answer)
     else:
         _print(asked, poll.steering, show)
     if solution.answer is None:
         say(f"distrivote: no trajectory gave an answer{_why_none(solution)}")
-        raise typer.Exit(1)
+        if strict:
+            raise typer.Exit(1)
     if reason is not None:
         say(f"distrivote: withheld: {reason}")
         raise typer.Exit(WITHHELD)
@@ -123,22 +145,28 @@ def _problem(question: str, template: str, system: str | None) -> Problem:
     return Problem(question, template=template, system=system)
 
 
-def _solve(poll: Poll, choice: EngineChoice, params: SamplingParams, quiet: bool) -> _Asked:
+def _solve(
+    poll: Poll, choice: EngineChoice, params: SamplingParams, costs: CostOptions, quiet: bool
+) -> _Asked:
     from distrivote.answers.mathverify import shared_verifier
     from distrivote.cli.ask_display import AskDisplay
+    from distrivote.engines.base import carried_out
     from distrivote.engines.choice import open_engine
     from distrivote.flow import sample_into
     from distrivote.nouns import count
-    from distrivote.voting.tallies import unmeasured_note
+    from distrivote.voting.caveats import unmeasured_note
 
     console = open_console(sys.stderr)
     tell = (lambda text: console.print(text, style="dim")) if console.is_terminal and not quiet else _silent
-    engine = open_engine(choice, say=tell, note=note)
-    headline = _headline(f"{_without_folder(engine.model)}, {engine.name}", poll)
+    engine = costs.limited(open_engine(choice, say=tell, note=note))
+    poll.steering = carried_out(engine, poll.steering)
+    headline = _headline(_without_folder(engine.model), poll)
     if console.is_terminal and not quiet:
         console.print(headline, no_wrap=True, overflow="ellipsis")
+    if (most := costs.most(choice, poll.budget, params.max_tokens)) is not None:
+        say(most)
     n, stopped, failure = 0, False, None
-    with AskDisplay(poll.budget, poll.same) as display:
+    with AskDisplay(poll) as display:
         try:
             with closing(sample_into(poll, engine, params, watch=display.watch)) as samples:
                 for n, trajectory in enumerate(samples, 1):  # noqa: B007
@@ -150,12 +178,14 @@ def _solve(poll: Poll, choice: EngineChoice, params: SamplingParams, quiet: bool
             stopped = True
         except EngineError as error:
             failure = error
-    engine.close()
-    if stopped and not n:
-        raise KeyboardInterrupt
-    if failure is not None and n:
-        note(failure)
-    solution = poll.finish(failure)
+    try:
+        if stopped and not n:
+            raise KeyboardInterrupt
+        if failure is not None and n:
+            note(failure)
+        solution = poll.finish(failure)  # which may ask the model to judge
+    finally:
+        engine.close()
     if solution.is_settled:
         say(f"settled after {n} of {count(poll.budget, 'trajectory')}")
     elif n < poll.budget:
@@ -191,7 +221,19 @@ def _headline(model: str, poll: Poll) -> str:
     method = poll.method.name
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
     steering = "SelfStepConf off" if poll.steering is None else poll.steering.headline
-    return f"{model} · {count(poll.budget, 'trajectory')} · {distri} · {steering}"
+    return f"{model} · {count(poll.budget, 'trajectory')} · {distri} · {_put(poll)} · {steering}"
+
+
+def _put(poll: Poll) -> str:
+    """Say what is asked for and how: the kind of answer and the template, where it adds anything."""
+    from distrivote.prompts import TEMPLATES
+
+    name = poll.problem.template
+    how = {"worked": "worked examples", "worked-choice": "worked examples"}
+    kind = "any answer" if poll.is_kind_open else poll.kind.name
+    if name in (kind, "plain"):
+        return kind
+    return f"{kind}, {how.get(name, f'template {name}' if name in TEMPLATES else 'own template')}"
 
 
 def _did(steering: Controller | None, solution: Solution) -> str:
@@ -200,10 +242,14 @@ def _did(steering: Controller | None, solution: Solution) -> str:
 
 
 def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
+    from rich.console import Group
     from rich.padding import Padding
+    from rich.text import Text
 
     from distrivote.nouns import count
+    from distrivote.report.terminal.columns import indented
     from distrivote.report.terminal.explanation import explanation
+    from distrivote.report.terminal.fields import field_lines
     from distrivote.report.terminal.trajectory import trajectory_text
 
     console = open_console(sys.stdout)
@@ -212,7 +258,14 @@ def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
     title = "" if sys.stderr.isatty() else asked.headline
     if title:
         console.print()
-    console.print(explanation(title, solution.tally, console.width))
+    if solution.kind.is_long or solution.answer is None:
+        _print_reply(console, solution)
+    if solution.composed is not None and solution.withheld is None:
+        console.print(Group(Text(), *field_lines(solution.composed.fields, console.width)))
+    if solution.tally.votes:
+        console.print(explanation(title, solution.tally, console.width, kind=solution.kind))
+    elif title:
+        console.print(indented(title, console.width, "dim"))
     rate = solution.n_tokens / seconds if seconds > 0 else 0.0
     facts = (
         f"{'SelfStepConf' if steering is None else steering.name}: {_did(steering, solution)}",
@@ -229,12 +282,38 @@ def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
         console.print("  --show reads the best one · --json for programs", style="dim")
 
 
+def _print_reply(console: Console, solution: Solution) -> None:
+    """Print the reply itself, where the answer is not a line."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from distrivote.report.text import visible_lines
+
+    if solution.withheld is not None:
+        return
+    is_whole = solution.answer is not None
+    shown = _laid_out(solution) if is_whole else solution.reply
+    console.print()
+    console.print(Padding(Text(visible_lines(shown)), (0, 0, 0, 2)))
+    if not is_whole:
+        console.print("  nothing to vote on: this is the surest reply", style="dim")
+
+
+def _laid_out(solution: Solution) -> str:
+    """Return a long answer as people read it: JSON that was put together is indented."""
+    import json
+
+    if solution.composed is not None:
+        return json.dumps(solution.composed.value, ensure_ascii=False, indent=2)
+    return str(solution.answer)
+
+
 def _why_none(solution: Solution) -> str:
     """Return what to do about a question without any answer, as far as the trajectories tell."""
     n_cut = sum(trajectory.finish_reason == "length" for trajectory in solution.trajectories)
     if 2 * n_cut > len(solution.trajectories):
         return f": {n_cut} of {len(solution.trajectories)} were cut off, so raise --max-tokens"
-    return ": put the question so that the reply ends in an answer (--template), or read the replies (--json)"
+    return ": name what an answer is (--answer), or read the replies (--json)"
 
 
 def _print_json(asked: _Asked, steering: Controller | None) -> None:
@@ -252,5 +331,5 @@ def _print_json(asked: _Asked, steering: Controller | None) -> None:
         stopped=interrupted if asked.stopped else None,
         trajectories=trajectory_documents(solution, steering),
     )
-    whole = ask_document(document, solution.problem.question, asked.model, _did(steering, solution))
+    whole = ask_document(document, solution.problem, asked.model, _did(steering, solution))
     print(json.dumps(whole, ensure_ascii=False, indent=2))

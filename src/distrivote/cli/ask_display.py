@@ -13,7 +13,7 @@ from distrivote.nouns import count
 from distrivote.report.text import shortened
 
 if TYPE_CHECKING:
-    from distrivote.answers.equality import Equality
+    from distrivote.poll import Poll
 
 _ANSWERS = 4
 _LONGEST = 20
@@ -22,11 +22,11 @@ _LONGEST = 20
 class AskDisplay(ProgressDisplay):
     """Counts trajectories, tokens and votes from its beginning on; only a terminal shows them."""
 
-    def __init__(self, budget: int, same: Equality) -> None:
+    def __init__(self, poll: Poll) -> None:
         super().__init__(patience=0.0)
-        self._budget = budget
-        self._key = same.key
+        self._poll, self._budget = poll, poll.budget
         self._n_done = 0
+        self._kind = poll.kind.name
         self._labels: dict[Hashable, str] = {}
         self._votes: Counter[Hashable] = Counter()
         self._progress = Progress(0, 0, 0)
@@ -46,9 +46,14 @@ class AskDisplay(ProgressDisplay):
     def add(self, answer: str | None) -> None:
         """Count the answer of a trajectory that has finished, None if it has none."""
         self._n_done += 1
+        key = self._poll.same.key
+        if self._poll.kind.name != self._kind:  # what an answer is has become clear, and is another thing
+            self._kind = self._poll.kind.name
+            self._labels.clear()
+            self._votes.clear()
         if answer is not None:
-            form = answer if self._key is None else self._key(answer)
-            self._labels.setdefault(form, answer)
+            form = answer if key is None else key(answer)
+            self._labels.setdefault(form, self._poll.kind.line(answer))
             self._votes[form] += 1
         self._show()
 

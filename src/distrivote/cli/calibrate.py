@@ -8,7 +8,7 @@ import typer
 
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import OUTPUT, By, ColumnOptions, Json, Same
+from distrivote.cli.options import OUTPUT, By, FileAnswer, Json, Same, TableOptions, compared_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +37,9 @@ def calibrate(
             rich_help_panel=OUTPUT,
         ),
     ],
-    columns: ColumnOptions,
+    columns: TableOptions,
     by: By = None,
+    answer: FileAnswer = None,
     same: Same = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same calibration.")] = 0,
     as_json: Json = False,
@@ -57,7 +58,7 @@ def calibrate(
 
     check_calibration_place(output, run)
     read = columns.columns(by, positive_for=EVALUATION)
-    loaded = load_pool_sets(run, columns=read, reads=(), same=same)
+    loaded = load_pool_sets(run, columns=read, reads=(), same=compared_by(answer, same))
     note(*loaded.notes)
     fitted = fit_to(loaded.pool_sets, ", ".join(each.name for each in loaded.pool_sets)[:1000], seed)
     write_calibration(fitted.calibration, output)

@@ -9,7 +9,7 @@ import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.options import Json
-from distrivote.cli.sampling_options import ApiKey, BaseUrl
+from distrivote.cli.sampling_options import ApiKey, BaseUrl, ExtraBody, Header, ReasoningEffort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,9 @@ def doctor(
         ),
     ] = None,
     api_key: ApiKey = None,
+    extra_body: ExtraBody = None,
+    header: Header = None,
+    reasoning_effort: ReasoningEffort = None,
     as_json: Json = False,
 ) -> None:
     """Say what works here, and what to install for the rest.
@@ -47,8 +50,10 @@ def doctor(
         place,
         server_findings,
     )
+    from distrivote.engines.openai.extras import Extras, header_of, parse_body
 
-    needed = [core_finding(), *server_findings(base_url or (), model, api_key)]
+    extras = Extras(parse_body(extra_body) or {}, dict(map(header_of, header or ())), reasoning_effort)
+    needed = [core_finding(), *server_findings(base_url or (), model, api_key, extras)]
     core, *servers = needed
     findings = [core, *engine_findings(None if base_url else model), *servers, *extra_findings()]
     if as_json:

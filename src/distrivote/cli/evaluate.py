@@ -11,7 +11,16 @@ import typer
 from distrivote.cli.console import open_console
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import OUTPUT, By, ColumnOptions, FileSignal, Json, Same
+from distrivote.cli.options import (
+    OUTPUT,
+    By,
+    FileAnswer,
+    FileSignal,
+    Json,
+    Same,
+    TableOptions,
+    compared_by,
+)
 from distrivote.cli.progress import ProgressDisplay
 from distrivote.defaults import EVALUATION_BUDGET, N_REPEATS
 from distrivote.errors import InputError
@@ -52,10 +61,28 @@ class EvaluationOptions(OptionGroup):
     repeats: Annotated[int, typer.Option(metavar="N", help="Draws per question.")] = N_REPEATS
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same numbers.")] = 0
     signal: FileSignal = None
+    answer: FileAnswer = None
     same: Same = None
     against_paper: Annotated[
         bool, typer.Option("--against-paper", help="Put the paper's numbers beside.")
     ] = False
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="A stopping rule for -e stopping, such as gain:0.01; repeat for several.",
+            show_default=False,
+        ),
+    ] = None
+    slots: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Trajectories in progress at a time, for -e stopping; by default one after the other.",
+            show_default=False,
+        ),
+    ] = None
     workers: Annotated[
         int | None,
         typer.Option(
@@ -90,7 +117,9 @@ class EvaluationOptions(OptionGroup):
         display.tell(0.0, "reading")
         names = self.names()
         reads = reads_of(experiments_named(names))
-        loaded = load_pool_sets(runs, columns=columns, signal=self.signal, reads=reads, same=self.same)
+        loaded = load_pool_sets(
+            runs, columns=columns, signal=self.signal, reads=reads, same=compared_by(self.answer, self.same)
+        )
         report = evaluate_pools(
             loaded.pool_sets,
             names,
@@ -98,6 +127,8 @@ class EvaluationOptions(OptionGroup):
             n_repeats=self.repeats,
             seed=self.seed,
             against_paper=self.against_paper,
+            rules=self.rule or (),
+            slots=self.slots,
             n_workers=self.workers or os.cpu_count() or 1,
             watch=lambda share, what: display.tell(share, what, f"{share:.0%}"),
             clock=time.perf_counter if self.times else None,
@@ -117,7 +148,7 @@ def evaluate(
     ] = None,
     *,
     asked: EvaluationOptions,
-    columns: ColumnOptions,
+    columns: TableOptions,
     by: By = None,
     output: Annotated[
         list[str] | None,

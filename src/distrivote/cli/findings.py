@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from distrivote.cli.words import worded
 from distrivote.errors import DistrivoteError, MissingPackageError, install_command
 
-_REQUIREMENT = re.compile(
-    r"(?P<name>[\w.-]+)(?:\[[^]]*\])?\s*(?P<bound>(?:[<>=!~]=?[^;]*)?);\s*.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]"
-)
-_BOUND = re.compile(r"(>=|==)\s*([\d.]+)")
+if TYPE_CHECKING:
+    from distrivote.engines.openai.extras import Extras
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +103,9 @@ def _embedded(model: str | None) -> Finding:
 
 
 def _openai() -> Finding:
-    if (version := version_of("httpx")) is None:
-        return Finding("engine", "openai", "missing", "no httpx", "pip install httpx")
-    return Finding("engine", "openai", "works", f"httpx {version}; --base-url URL asks a server")
+    if (version := version_of("aiohttp")) is None:
+        return Finding("engine", "openai", "missing", "no aiohttp", "pip install aiohttp")
+    return Finding("engine", "openai", "works", f"aiohttp {version}; --base-url URL asks a server")
 
 
 def _with_torch(engine: str) -> Finding:
@@ -129,39 +127,55 @@ def _gpu() -> str:
         return f"torch does not load ({type(error).__name__})"
 
 
-def server_findings(urls: Sequence[str], model: str | None, api_key: str | None) -> list[Finding]:
+def server_findings(
+    urls: Sequence[str], model: str | None, api_key: str | None, extras: Extras | None = None
+) -> list[Finding]:
     """Return what each server answers."""
     from distrivote.confidence.tokens import DEFAULT_K
     from distrivote.engines.openai.checkup import check_server
 
     found = []
     for url in urls:
-        seen = check_server(url, model, api_key)
+        seen = check_server(url, model, api_key, extras)
         if seen.failure is not None:
             found.append(Finding("server", seen.url, "fails", worded(seen.failure), "see docs/openai.md"))
             continue
-        detail = f"{seen.model}, {seen.n_logprobs} of {DEFAULT_K} log-probabilities, SelfStepConf " + (
+        where = (
+            "" if seen.streams else " (in whole replies only)" if seen.n_logprobs else " (does not stream)"
+        )
+        detail = f"{seen.model}, {seen.n_logprobs} of {DEFAULT_K} log-probabilities{where}, SelfStepConf " + (
             f"by {'its plugin' if seen.ssc_by == 'plugin' else 'continuation'}" if seen.ssc_by else "off"
         )
-        fix = None if seen.ssc_by else "--no-ssc"
-        if not seen.n_logprobs:
-            fix = "majority voting only: --no-ssc --method sc"
+        if seen.left_out:
+            detail += f", refuses {', '.join(seen.left_out)}"
+        fix = None if seen.n_logprobs else "majority voting, or --signal stated"
         found.append(Finding("server", seen.url, "works", detail, fix))
     return found
 
 
 def extra_findings() -> list[Finding]:
     """Return which extras have all their packages, by the metadata of the installed distrivote."""
-    extras: dict[str, list[tuple[str, str]]] = {}
+    from packaging.requirements import Requirement
+
     try:
-        lines = metadata.requires("distrivote") or []
+        facts = metadata.metadata("distrivote")
     except metadata.PackageNotFoundError:
         return []
-    for line in lines:
-        found = _REQUIREMENT.match(line)
-        if found and found["name"] != "distrivote":  # `all` names the others
-            extras.setdefault(found["extra"], []).append((found["name"], found["bound"]))
-    return [_extra(name, packages) for name, packages in sorted(extras.items())]
+    optional = [
+        each
+        for each in map(Requirement, facts.get_all("Requires-Dist") or [])
+        if each.marker is not None and not each.marker.evaluate({"extra": ""})
+        if each.name != "distrivote"  # `all` names the others
+    ]
+    extras = {
+        name: [
+            (each.name, str(each.specifier))
+            for each in optional
+            if each.marker is not None and each.marker.evaluate({"extra": name})
+        ]
+        for name in sorted(facts.get_all("Provides-Extra") or [])
+    }
+    return [_extra(name, packages) for name, packages in extras.items() if packages]
 
 
 def _extra(extra: str, packages: Sequence[tuple[str, str]]) -> Finding:
@@ -177,21 +191,16 @@ def _extra(extra: str, packages: Sequence[tuple[str, str]]) -> Finding:
     return Finding("extra", extra, "works", detail)
 
 
-def fits(version: str, bounds: str) -> bool:
-    """Say whether a version is one that a requirement allows, by >= and ==, which are all that we use.
+def fits(version: str, specifier: str) -> bool:
+    """Say whether a requirement allows a version; one that is not a version fits nothing but "".
 
-    >>> fits("2.10.1", ">=2.9"), fits("5.0", ">=5"), fits("1.0", "==1.1"), fits("4.2", "")
-    (True, True, False, True)
+    >>> fits("2.10.1", ">=2.9"), fits("5.0rc1", ">=5"), fits("1.0", "==1.1"), fits("4.2", "")
+    (True, False, False, True)
     """
-    have = _numbers(version)
-    for sign, bound in _BOUND.findall(bounds):
-        want = _numbers(bound)
-        short = have[: len(want)] + (0,) * (len(want) - len(have))
-        if short < want or (sign == "==" and short != want):
-            return False
-    return True
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
 
-
-def _numbers(version: str) -> tuple[int, ...]:
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    try:
+        return SpecifierSet(specifier).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return not specifier

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from distrivote.cli.costs import LIMITS, affordable
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.interrupts import terminated_like_interrupted
 from distrivote.cli.options import OUTPUT, Json, QuestionOptions, Same, StorageOptions
@@ -45,7 +46,7 @@ class WholeStorageOptions(StorageOptions):
 class LimitOptions(OptionGroup):
     """How much may be sampled."""
 
-    panel: ClassVar[str] = "Limits"
+    panel: ClassVar[str] = LIMITS
 
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to do, and do nothing.")] = (
         False
@@ -64,12 +65,8 @@ class LimitOptions(OptionGroup):
         """Return after how many tokens to stop; None for never."""
         if self.max_tokens_total is not None and self.max_tokens_total < 1:
             raise InputError(f"max_tokens_total is {self.max_tokens_total}: give 1 or more")
-        if self.max_cost is None:
-            return self.max_tokens_total
-        if self.price is None or self.price <= 0 or self.max_cost <= 0:
-            raise InputError("--max-cost needs a cost above 0, and --price, what a million tokens cost")
-        affordable = max(1, int(self.max_cost / self.price * 1e6))
-        return affordable if self.max_tokens_total is None else min(self.max_tokens_total, affordable)
+        given = (self.max_tokens_total, affordable(self.max_cost, self.price))
+        return min((n for n in given if n is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +79,8 @@ class BenchmarkOptions(OptionGroup):
         str,
         typer.Argument(
             metavar="BENCHMARK",
-            help="arithmetic, easy-choice, aime2024, aime2025, hmmt2025, brumo2025, gpqa-diamond, gsm8k,"
-            " NAME=FILE for a local copy, or a file with question and answer.",
+            help="arithmetic, easy-choice, notes, aime2024, aime2025, hmmt2025, brumo2025, gpqa-diamond,"
+            " gsm8k, NAME=FILE for a local copy, or a file with question and answer.",
         ),
     ]
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N questions.")] = None
@@ -105,6 +102,16 @@ def generate(
     *,
     asked: BenchmarkOptions,
     put: QuestionOptions,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="What an answer is: boxed, math, number, choice, short, json, tool, code or text; by default"
+            " boxed or choice as the template says, else what a reply marks as its answer.",
+            show_default=False,
+            rich_help_panel=QuestionOptions.panel,
+        ),
+    ] = None,
     same: Same = None,
     model: ModelOptions,
     budget: Annotated[
@@ -112,6 +119,16 @@ def generate(
         typer.Option(metavar="N", help="Trajectories per question.", rich_help_panel=SamplingOptions.panel),
     ] = BUDGET,
     stop_when: StopWhen = None,
+    total: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Trajectories of all questions together, spread to where they help most; --budget is the"
+            " most of one question.",
+            rich_help_panel=SamplingOptions.panel,
+            show_default=False,
+        ),
+    ] = None,
     sampling: SamplingOptions,
     steering: SteeringOptions,
     limits: LimitOptions,
@@ -146,8 +163,10 @@ def generate(
     settings = RunSettings(
         *(put.put(asked.load()), sampling.params(choice), controller, budget, asked.limit),
         rule=stop_rule(stop_when),
+        total=total,
         shard=machines.share(),
         same=same,
+        answer=answer,
     )
     if limits.dry_run:
         if new:

@@ -8,10 +8,19 @@ import typer
 
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note
-from distrivote.cli.options import OUTPUT, ColumnOptions, Json, Same, StorageOptions
+from distrivote.cli.options import (
+    OUTPUT,
+    ColumnOptions,
+    FileAnswer,
+    Json,
+    Same,
+    StorageOptions,
+    read_as,
+)
 from distrivote.cli.sampling_options import Split
 from distrivote.cli.words import worded
 from distrivote.defaults import SPLIT
+from distrivote.errors import InputError
 
 if TYPE_CHECKING:
     from distrivote.store.importing import Imported
@@ -40,6 +49,7 @@ def import_files(
             show_default=False,
         ),
     ] = None,
+    answer: FileAnswer = None,
     split: Split = None,
     same: Same = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="The model, for the record.")] = "",
@@ -87,6 +97,9 @@ def import_files(
     from distrivote.store.importers.registry import sources
     from distrivote.store.importing import import_files as import_all
 
+    kind = read_as(answer, same) if answer is not None else None
+    if kind is not None and extract is not None:
+        raise InputError("--answer and --extract both say how answers are found: leave one of them out")
     read = columns.columns(positive_for="a run")
     files = sources(source, file_format)
     n_bytes = sum(path.stat().st_size for path, _ in files) or 1
@@ -100,10 +113,12 @@ def import_files(
         imported = import_all(
             files,
             output,
-            reading=ImportOptions(extract, split or SPLIT, columns=read, text=text_column),
+            reading=ImportOptions(
+                extract if kind is None else kind, split or SPLIT, columns=read, text=text_column
+            ),
             keep=storage.keep(),
             model=model,
-            same=same,
+            same=same if kind is None else kind,
             question_pattern=question_pattern,
             truths=None if truth is None else _truths(truth),
             watch=watch,

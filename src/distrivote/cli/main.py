@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -24,6 +25,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
+
+
+_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 
 
 def _print_version(wanted: bool) -> None:
@@ -60,6 +64,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             say(f"  {worded(line)}")
         sys.exit(error.exit_code)
     except OSError as error:
+        if error.filename is not None and error.errno in _NOT_WRITABLE:
+            place = os.path.dirname(os.fsdecode(error.filename)) or "."
+            say(
+                f"distrivote: error: can't write to {place} ({error.strerror}):"
+                " check the folder and its space"
+            )
+            sys.exit(2)
         # A full disk or the like. Python would stumble over the unwritten rest when it exits.
         say(f"distrivote: error: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

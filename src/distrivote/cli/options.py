@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from distrivote.cli.groups import OptionGroup
-from distrivote.defaults import MEASURE, METHOD, MIN_PROBABILITY
+from distrivote.defaults import ANSWER, MAX_SPOOL, MEASURE, METHOD, MIN_PROBABILITY
 
 if TYPE_CHECKING:
+    from distrivote.answers.equality import Equality
+    from distrivote.answers.kinds import Kind
+    from distrivote.answers.structured.schema import Schema
     from distrivote.benchmarks import Benchmark
     from distrivote.store.runs.rows import Keep
     from distrivote.store.tables.source import Columns
@@ -40,9 +43,38 @@ Same = Annotated[
     typer.Option(
         "--same",
         metavar="NAME",
-        help="When two answers are one: text (as written), notation, math (formulas too) or choice"
-        " (letters); by default math, and choice for multiple choice.",
+        help="When two answers are one: text (as written), notation, math (formulas too), choice, short,"
+        " json, tool, program or content; ask also: judge (the model decides); ask, vote, show, evaluate:"
+        " command:CMD (a program does); by default as the kind of answer says.",
         show_default=False,
+        rich_help_panel=_VOTE,
+    ),
+]
+Answer = Annotated[
+    str,
+    typer.Option(
+        "--answer",
+        metavar="KIND",
+        help="What an answer is: math, number, choice, short, label:A,B, json, json:fields, tool, code or"
+        " text; auto goes by the question, else by the replies (see docs/answers.md).",
+        rich_help_panel=_VOTE,
+    ),
+]
+FileAnswer = Annotated[
+    str | None,
+    typer.Option(
+        "--answer",
+        metavar="KIND",
+        help="Read answers as this kind: from the texts of a run that has them, else only to compare them.",
+        show_default=False,
+        rich_help_panel=_VOTE,
+    ),
+]
+RunCode = Annotated[
+    bool,
+    typer.Option(
+        "--run-code",
+        help="Run the programs that the model writes in a sandbox, to compare them by what they do.",
         rich_help_panel=_VOTE,
     ),
 ]
@@ -56,6 +88,9 @@ FileSignal = Annotated[
         show_default=False,
         rich_help_panel=_VOTE,
     ),
+]
+Partial = Annotated[
+    bool, typer.Option("--partial", help="Take a run that lacks parts as far as it is there.")
 ]
 Texts = Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.", rich_help_panel=_STORAGE)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=OUTPUT)]
@@ -73,7 +108,8 @@ class MethodOptions(OptionGroup):
         typer.Option(
             metavar="NAME",
             help=f"The measure to vote with, {MEASURE} by default: mean, tail, lowest-group,"
-            " bottom-groups, logprob, perplexity, entropy, self-certainty or length.",
+            " bottom-groups, logprob, perplexity, entropy, self-certainty, length, or stated, which asks each"
+            " reply how sure it is.",
             show_default=False,
         ),
     ] = None
@@ -88,6 +124,89 @@ class MethodOptions(OptionGroup):
         from distrivote.store.signal_columns import measure_of
 
         return None if self.signal is None else measure_of(self.signal)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions(OptionGroup):
+    """What counts as an answer."""
+
+    panel: ClassVar[str] = _VOTE
+
+    answer: Answer = ANSWER
+    same: Same = None
+    schema: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A JSON schema that answers must satisfy.", show_default=False),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="json: what does not count when two are compared, such as items[].id; repeat it.",
+            show_default=False,
+        ),
+    ] = None
+    run_code: RunCode = False
+
+    def kind(self) -> str | Kind:
+        """Return the kind of answer that the options describe, `auto` if they leave it open."""
+        from distrivote.answers.kinds import asked_kind, json_kind
+        from distrivote.errors import InputError
+
+        if self.schema is None and not self.ignore:
+            return asked_kind(self.answer) or self.answer
+        if self.answer not in (ANSWER, "json", "json:fields"):
+            raise InputError(
+                f"--schema and --ignore are for JSON, and the answer is {self.answer}: leave them out"
+            )
+        by_field = self.answer == "json:fields"
+        return json_kind(_read_schema(self.schema), ignore=self.ignore or (), by_field=by_field)
+
+
+def compared_by(answer: str | None, same: str | None, run_code: bool = False) -> str | Kind | Equality | None:
+    """Return what says how the answers of a file are read and compared; None: as the file says."""
+    from distrivote.answers.judging import MODEL, asked_same, no_model
+
+    if answer is not None:
+        return read_as(answer, same, run_code)
+    if same == MODEL:
+        raise no_model()
+    rule = asked_same(same)
+    return same if rule is None or rule.is_named else rule
+
+
+def read_as(answer: str, same: str | None, run_code: bool = False) -> Kind:
+    """Return the kind that the answers of a file are read as."""
+    from distrivote.answers.judging import MODEL, asked_same, no_model
+    from distrivote.answers.kinds import asked_kind, code_kind
+    from distrivote.errors import InputError
+
+    kind = asked_kind(answer)
+    if kind is None:
+        raise InputError("--answer auto needs a question and its replies: name a kind, such as short")
+    if same == MODEL:
+        raise no_model()
+    if kind.name == "code" and run_code:
+        kind = code_kind(run=True)
+    rule = asked_same(same)
+    return kind if rule is None else kind.with_same(rule)
+
+
+def _read_schema(path: str | None) -> Schema | None:
+    if path is None:
+        return None
+    import json
+    from pathlib import Path
+
+    from distrivote.answers.structured.schema import schema_of
+    from distrivote.errors import InputError
+
+    try:
+        return schema_of(json.loads(Path(path).read_bytes()))
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}): give a JSON schema") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +251,8 @@ class QuestionOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How to put a question: math, choice, plain, worked (two examples; for the built-in model),"
-            " or a file that holds {question}.",
+            help="How to put a question: auto (a sum as a sum, a choice as a choice, else as it is), math,"
+            " choice, plain, worked (with two examples), or a file that holds {question}.",
             show_default=False,
         ),
     ] = None
@@ -147,12 +266,12 @@ class QuestionOptions(OptionGroup):
         from pathlib import Path
 
         from distrivote.errors import InputError
-        from distrivote.problem import TEMPLATES
+        from distrivote.prompts import TEMPLATE_NAMES
 
         given = self.template
         if given is None:
             return usual
-        if given in TEMPLATES or not Path(given).is_file():
+        if given in TEMPLATE_NAMES or not Path(given).is_file():
             return given
         text = Path(given).read_text(errors="replace")
         if "{question}" not in text:
@@ -234,6 +353,21 @@ class ColumnOptions(OptionGroup):
             positive_for=positive_for,
             logprob=is_logprob(self.confidence_scale),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions(ColumnOptions):
+    """The same, for files that may come through a pipe."""
+
+    max_spool: Annotated[
+        float, typer.Option(metavar="GB", help="The most of a pipe that is kept in a temporary file.")
+    ] = MAX_SPOOL / 1e9
+
+    partial: Partial = False
+
+    def columns(self, by: str | None = None, *, positive_for: str | None = None) -> Columns:
+        read = ColumnOptions.columns(self, by, positive_for=positive_for)
+        return replace(read, max_spool=int(self.max_spool * 1e9), partial=self.partial)
 
 
 By = Annotated[

@@ -64,15 +64,21 @@ class SampledRun:
             print(f"{result.path} has all of shard {shard}: {count(budget, 'trajectory')} of each")
             return
         if not result.n_todo:
-            print(f"{result.path} is complete: {count(budget, 'trajectory')} of every question")
+            total = self.settings.total
+            each = f"{count(budget, 'trajectory')} of every question"
+            shared = "" if total is None else f"{count(total, 'trajectory')} of all questions together"
+            print(f"{result.path} is complete: {shared or each}")
             return
         right = "" if result.accuracy is None else f", {result.accuracy:.1%} right"
         print(
             f"{result.path}: {count(result.n_added, 'trajectory')} added, {count(result.n_tokens, 'token')},"
             f" {count(result.n_reflections, 'reflection')}{right}"
         )
-        if result.n_added < result.n_todo and self.settings.rule is None:
-            say(f"{result.n_todo - result.n_added:,} are still to do: the same command goes on")
+        if result.n_doubled:
+            say(f"{result.n_doubled:,} more were stored by another process first, and do not count")
+        n_left = result.n_todo - result.n_added - result.n_doubled
+        if n_left > 0 and self.settings.rule is None and self.settings.total is None:
+            say(f"{n_left:,} are still to do: the same command goes on")
 
 
 def sampled(
@@ -139,9 +145,16 @@ def without_key(argv: Sequence[str]) -> str:
 
 
 def quoted_without_key(argv: Sequence[str]) -> list[str]:
-    """Return the words of a command line as a shell takes them, with the key left out."""
+    """Return the words of a command line as a shell takes them, without the key and values of headers.
+
+    >>> quoted_without_key(["ask", "--header", "X-Key: 123"])
+    ['ask', '--header', "'X-Key: ...'"]
+    """
     words, hidden = [], '"$OPENAI_API_KEY"'
     for before, word in zip(["", *argv], argv, strict=False):
+        if before == "--header" or word.startswith("--header="):
+            words.append(_quoted(f"{word.partition(':')[0]}: ..."))
+            continue
         is_both = word.startswith("--api-key=")
         shown = f"--api-key={hidden}" if is_both else _quoted(word)
         words.append(hidden if before == "--api-key" else shown)

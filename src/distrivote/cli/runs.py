@@ -10,7 +10,7 @@ import typer
 
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import Json, Method, Same
+from distrivote.cli.options import FileAnswer, Json, Method, Partial, Same, compared_by
 from distrivote.defaults import METHOD
 from distrivote.errors import InputError, UnknownNameError
 
@@ -35,7 +35,7 @@ def runs(
     if not Path(folder).is_dir():
         raise InputError(f"{folder} is not a folder: name one that holds runs")
     places = [Path(folder), *sorted(path for path in Path(folder).iterdir() if path.is_dir())]
-    stored = [Run.open(place) for place in places if is_run(str(place))]
+    stored = [Run.open(place, partial=True) for place in places if is_run(str(place))]
     found = [_facts(run) for run in stored]
     for run in stored:
         note(*(f"{run.path}: {each}" for each in run.notes))
@@ -63,13 +63,16 @@ def show(
     question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="Its id.")] = None,
     sample: Annotated[int | None, typer.Argument(metavar="SAMPLE", help="Its number, from 0.")] = None,
     method: Method = METHOD,
+    answer: FileAnswer = None,
     same: Same = None,
+    partial: Partial = False,
 ) -> None:
     """Show a run's questions, the vote on one of them, or one trajectory."""
     from distrivote.report.text import visible_lines
     from distrivote.store.runs.run import Run
 
-    stored = Run.open(run, same)
+    rule = compared_by(answer, same)
+    stored = Run.open(run, rule, partial=partial)
     noted = stored.notes
     note(*noted)
     system = stored.manifest.system
@@ -102,8 +105,9 @@ def show(
         columns = Columns(
             confidence=CONFIDENCE if pipeline.reads_confidence else None,
             positive_for=pipeline.name if pipeline.needs_positive else None,
+            partial=partial,
         )
-        with open_table(run, columns, same) as table:
+        with open_table(run, columns, rule) as table:
             explain_question(table, (pipeline.name,), False, question)
         _print_classes(stored, question)
         note(*(each for each in table.notes if each not in noted))
@@ -161,7 +165,7 @@ def _print_classes(run: Run, question_id: str) -> None:
     screen.print()
 
 
-def compact(run: _RunArgument, same: Same = None) -> None:
+def compact(run: _RunArgument, same: Same = None, partial: Partial = False) -> None:
     """Merge a run's parts into few, and store which answers are the same and which are right.
 
     What another grader or version stored is graded again. --same is what the run is compared by from then
@@ -170,7 +174,7 @@ def compact(run: _RunArgument, same: Same = None) -> None:
     from distrivote.nouns import count, verb
     from distrivote.store.runs.compaction import compact as merge
 
-    done = merge(run, same=same)
+    done = merge(run, same=same, partial=partial)
     note(*done.notes)
     are = verb(done.n_parts_before, "are")
     before, rows = count(done.n_parts_before, "part"), count(done.n_rows, "trajectory")
@@ -197,6 +201,7 @@ def export(
         ),
     ] = "table",
     same: Same = None,
+    partial: Partial = False,
 ) -> None:
     """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
     from distrivote.nouns import count
@@ -207,7 +212,7 @@ def export(
         raise UnknownNameError("format", file_format, ("table", "deepconf", "run"))
     if file_format == "table":
         check_output(output, run)
-    stored = Run.open(run, same)
+    stored = Run.open(run, same, partial=partial)
     if file_format == "deepconf":
         from distrivote.store.runs.deepconf_layout import export_deepconf
 
@@ -258,7 +263,7 @@ def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
     if not sys.stdout.isatty():
         print("\t".join(names))
         for row in rows:
-            print("\t".join("" if row[name] is None else str(row[name]) for name in names))
+            print("\t".join("" if row[name] is None else visible(str(row[name])) for name in names))
         return
     from rich.text import Text
 

@@ -82,7 +82,42 @@ MaxTokens = Annotated[
         show_default=False,
     ),
 ]
-Ssc = Annotated[bool, typer.Option("--ssc/--no-ssc", help="Reflect where confidence drops (SelfStepConf).")]
+ExtraBody = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON",
+        help='openai: fields that every request has, as in \'{"provider": {"require_parameters": true}}\'.',
+        show_default=False,
+        rich_help_panel=_MODEL,
+    ),
+]
+Header = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="'NAME: VALUE'",
+        help="openai: a header that every request has; repeat it for several.",
+        show_default=False,
+        rich_help_panel=_MODEL,
+    ),
+]
+ReasoningEffort = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="openai: how much a model thinks, in its host's words: none, low, medium, high, ...",
+        show_default=False,
+        rich_help_panel=_MODEL,
+    ),
+]
+Ssc = Annotated[
+    bool | None,
+    typer.Option(
+        "--ssc/--no-ssc",
+        help="Reflect where confidence drops (SelfStepConf). By default where the engine can; with --ssc an"
+        " engine that can't is an error.",
+        show_default=False,
+    ),
+]
 Thinking = Annotated[
     bool | None,
     typer.Option(
@@ -105,7 +140,7 @@ StopWhen = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="Stop sampling once the vote is settled: consensus, beta or vote (see docs/stopping.md).",
+        help="Stop sampling once the vote is settled: gain, sure, anytime, ... (see docs/stopping.md).",
         show_default=False,
         rich_help_panel=_SAMPLING,
     ),
@@ -123,8 +158,8 @@ class ModelOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="embedded, openai (any compatible server), vllm or transformers; by default openai with"
-            " --base-url, else embedded.",
+            help="embedded, openai (any compatible server; OPENAI_BASE_URL without --base-url), vllm or"
+            " transformers; by default openai with --base-url, else embedded.",
             show_default=False,
         ),
     ] = None
@@ -144,6 +179,9 @@ class ModelOptions(OptionGroup):
         int | None,
         typer.Option(metavar="N", help=f"openai: trajectories under way at most, {N_PARALLEL} by default."),
     ] = None
+    extra_body: ExtraBody = None
+    header: Header = None
+    reasoning_effort: ReasoningEffort = None
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -156,6 +194,7 @@ class ModelOptions(OptionGroup):
     def choice(self) -> EngineChoice:
         """Return the engine that the options describe."""
         from distrivote.engines.choice import EngineChoice, parse_options
+        from distrivote.engines.openai.extras import header_of, parse_body
         from distrivote.errors import InputError
 
         urls = self.base_url or ()
@@ -164,6 +203,9 @@ class ModelOptions(OptionGroup):
             "n_slots": ("--slots", "embedded", self.slots),
             "n_threads": ("--threads", "embedded", self.threads),
             "n_parallel": ("--parallel", "openai", self.parallel),
+            "extra_body": ("--extra-body", "openai", parse_body(self.extra_body)),
+            "headers": ("--header", "openai", dict(map(header_of, self.header)) if self.header else None),
+            "reasoning_effort": ("--reasoning-effort", "openai", self.reasoning_effort),
         }
         given = parse_options(self.option or ())
         for argument, (option, needed, value) in own.items():
@@ -196,11 +238,15 @@ class SamplingOptions(OptionGroup):
 
     def params(self, choice: EngineChoice) -> SamplingParams:
         """Return the settings; the engine says how long trajectories may get if the options do not."""
+        return self.params_for(choice.default_max_tokens)
+
+    def params_for(self, max_tokens: int) -> SamplingParams:
+        """Return the settings, with a longest trajectory where the options have none."""
         from distrivote.engines.base import SamplingParams
 
         return SamplingParams(
             *(self.temperature, self.top_p, self.top_k, self.min_p),
-            max_tokens=choice.default_max_tokens if self.max_tokens is None else self.max_tokens,
+            max_tokens=max_tokens if self.max_tokens is None else self.max_tokens,
             seed=self.seed,
             thinking=self.thinking,
         )
@@ -212,7 +258,7 @@ class SteeringOptions(OptionGroup):
 
     panel: ClassVar[str] = "SelfStepConf"
 
-    ssc: Ssc = True
+    ssc: Ssc = None
     alpha: Annotated[float, typer.Option(metavar="X", help="How much of the threshold stays per step.")] = (
         ALPHA
     )
@@ -230,15 +276,20 @@ class SteeringOptions(OptionGroup):
         from distrivote.splitting import splitter
         from distrivote.steering import SelfStepConf
 
-        if self.as_published and not self.ssc:
+        if self.as_published and self.ssc is False:
             raise InputError(
                 "--as-published says how SelfStepConf reflects, and SelfStepConf is off: leave it or --no-ssc"
                 " and --deepconf out"
             )
         steps = splitter(self.split or ("exact" if self.as_published else SPLIT))
-        if not self.ssc:
+        if self.ssc is False:
             return None
-        return SelfStepConf(self.alpha, self.delta, self.reflection, steps, self.guard, self.as_published)
+        settings = (self.alpha, self.delta, self.reflection, self.split, self.guard, self.as_published)
+        is_usual = settings == (ALPHA, DELTA, REFLECTION, None, False, False)
+        return SelfStepConf(
+            *(self.alpha, self.delta, self.reflection, steps, self.guard, self.as_published),
+            optional=self.ssc is None and is_usual,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +316,7 @@ class OnlineOptions(SteeringOptions):
     def controller(self) -> SelfStepConf | None:
         """Return SelfStepConf, where DeepConf does not take its place."""
         asked = {name: value for name, value in asdict(self).items() if name != "deepconf"}
-        return SteeringOptions(**asked | {"ssc": self.ssc and self.deepconf is None}).controller()
+        return SteeringOptions(**asked | {"ssc": self.ssc if self.deepconf is None else False}).controller()
 
 
 @dataclass(frozen=True, slots=True)

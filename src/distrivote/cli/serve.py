@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import say
-from distrivote.cli.options import BeliefOptions, MethodOptions, Same
+from distrivote.cli.options import Answer, BeliefOptions, MethodOptions, RunCode, Same
 from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc
 from distrivote.cli.words import worded
 from distrivote.defaults import (
+    ANSWER,
     BUDGET,
     HOST,
     MAX_CONCURRENCY,
@@ -78,10 +80,29 @@ class ServerOptions(OptionGroup):
         int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
     ] = MAX_CONCURRENCY
     max_tokens: MaxTokens = None
-    ssc: Ssc = True
+    ssc: Ssc = None
     template: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="How the page puts a question: math, choice, plain or worked."),
+        typer.Option(
+            metavar="NAME", help="How the page puts a question: auto, math, choice, plain or worked."
+        ),
+    ] = None
+    answer: Answer = ANSWER
+    run_code: RunCode = False
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse what can't be voted on, and replies without any answer, instead of passing it on.",
+        ),
+    ] = False
+    forward: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Pass this address on too, besides embeddings, moderations and rerank; repeat it.",
+            show_default=False,
+        ),
     ] = None
     run: Annotated[
         str | None,
@@ -113,6 +134,10 @@ class ServerOptions(OptionGroup):
             run=None if self.run is None else Path(self.run),
             hosts=LOOPBACK if key is None else (),
             ssc=self.ssc,
+            answer=self.answer,
+            run_code=self.run_code,
+            strict=self.strict,
+            forward=tuple(self.forward or ()),
         )
 
 
@@ -122,6 +147,7 @@ def serve(
     server: ServerOptions,
     vote: MethodOptions,
     belief: BeliefOptions,
+    costs: CostOptions,
     same: Same = None,
 ) -> None:
     """Serve an OpenAI-compatible address that answers with a vote, and a page to watch it.
@@ -148,15 +174,16 @@ def serve(
         min_probability=belief.min_probability,
         calibration=belief.read(),
     )
-    _serve(choice, vote.pipeline().name, settings, server.host, server.port)
+    affordable(costs.max_cost, costs.price)
+    _serve(choice, vote.pipeline().name, settings, server.host, server.port, costs)
 
 
-def _opened(choice: EngineChoice) -> Engine:
+def _opened(choice: EngineChoice, costs: CostOptions) -> Engine:
     """Return the engine; here the key of its server is --upstream-key, for --api-key is our own clients'."""
     from distrivote.engines.choice import open_engine
 
     try:
-        return open_engine(choice, say=say, note=lambda text: say(worded(text)))
+        return costs.limited(open_engine(choice, say=say, note=lambda text: say(worded(text))))
     except DistrivoteError as error:
         if error.hint is not None:
             rename = {"api_key": "`upstream_key`"}
@@ -164,14 +191,18 @@ def _opened(choice: EngineChoice) -> Engine:
         raise
 
 
-def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, port: int) -> None:
+def _serve(
+    choice: EngineChoice, method: str, settings: Settings, host: str, port: int, costs: CostOptions
+) -> None:
     import socket
     from contextlib import closing
 
     import uvicorn
 
+    from distrivote.engines.base import carried_out
     from distrivote.server.app import create_app
     from distrivote.server.connections import PatientProtocol
+    from distrivote.steering import steering_of
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
@@ -180,7 +211,9 @@ def _serve(choice: EngineChoice, method: str, settings: Settings, host: str, por
             listening.bind((host, port))
         except (OSError, OverflowError) as error:
             raise EngineError(f"can't listen on {host} port {port} ({error}): give another --port") from error
-        with closing(_opened(choice)) as engine:
+        with closing(_opened(choice, costs)) as engine:
+            if settings.ssc is None and carried_out(engine, steering_of("auto")) is None:
+                settings = replace(settings, ssc=False)  # which the page shows
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
             app = create_app(engine, method, settings)

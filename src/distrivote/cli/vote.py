@@ -17,11 +17,14 @@ from distrivote.cli.options import (
     WITHHELD,
     BeliefOptions,
     By,
-    ColumnOptions,
+    FileAnswer,
     FileSignal,
     Json,
     MethodOptions,
+    RunCode,
     Same,
+    TableOptions,
+    compared_by,
 )
 from distrivote.cli.progress import ProgressDisplay
 from distrivote.defaults import METHOD
@@ -30,6 +33,7 @@ from distrivote.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from distrivote.answers.equality import Same as SameRule
     from distrivote.report.printouts import Printout
     from distrivote.store.results.votes import Bar, Totals
     from distrivote.store.tables.questions import Questions
@@ -56,10 +60,12 @@ def vote(
         ),
     ] = None,
     signal: FileSignal = None,
+    answer: FileAnswer = None,
     same: Same = None,
+    run_code: RunCode = False,
     *,
     belief: BeliefOptions,
-    columns: ColumnOptions,
+    columns: TableOptions,
     by: By = None,
     explain: Annotated[
         str | None,
@@ -117,9 +123,10 @@ def vote(
     confident = signal is not None or any(pipeline.reads_confidence for pipeline in pipelines.values())
     needs_positive = next((name for name, each in pipelines.items() if each.needs_positive), None)
     read = columns.columns(by, positive_for=needs_positive)
-    chosen = _chosen(file, read if confident else replace(read, confidence=None), signal, same)
+    rule = compared_by(answer, same, run_code)
+    chosen = _chosen(file, read if confident else replace(read, confidence=None), signal, rule)
     methods = tuple(pipelines)
-    with open_table(file, chosen.columns, same) as table:
+    with open_table(file, chosen.columns, rule) as table:
         if explain is None:
             n_withheld = _vote_on_all(table, chosen, methods, bar, as_json, output)
         else:
@@ -141,7 +148,7 @@ class Chosen(NamedTuple):
         return questions_of(table, group) if self.mix is None else iter(self.mix)
 
 
-def _chosen(file: str, columns: Columns, signal: str | None, same: str | None) -> Chosen:
+def _chosen(file: str, columns: Columns, signal: str | None, same: SameRule | None) -> Chosen:
     """Return the columns with the signal; a mix is made here, and said."""
     if signal is None:
         return Chosen(columns)

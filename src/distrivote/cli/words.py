@@ -8,9 +8,11 @@ from __future__ import annotations
 from distrivote.errors import DistrivoteError, reworded
 
 _OPTIONS = {
-    "answer": "--answer-column",
+    "answer_column": "--answer-column",
     "base_urls": "--base-url",
     "confidence": "--confidence-column",
+    "headers": "--header",
+    "measure": "--signal",
     "n_parallel": "--parallel",
     "question": "--question-column",
     "steering": "--ssc",
@@ -19,10 +21,11 @@ _OPTIONS = {
 } | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        *("api_key", "as_published", "budget", "by", "confidence_scale", "deepconf", "engine", "extract"),
-        *("format", "host", "max_budget", "max_concurrency", "max_tokens", "method", "min_probability"),
+        *("answer", "api_key", "as_published", "budget", "by", "confidence_scale", "deepconf", "engine"),
+        *("benchmark", "extra_body", "max_cost", "price", "reasoning_effort", "seed"),
+        *("extract", "format", "host", "max_budget", "max_concurrency", "max_spool", "max_tokens", "method"),
         *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
-        *("run", "upstream_key"),
+        *("min_probability", "partial", "run", "run_code", "strict", "upstream_key"),
     )
 }
 _OFF = ("None", "False")

@@ -7,6 +7,7 @@ with very little, their log-probabilities are far below zero, and the confidence
 share it evenly, the confidence is low (log k at least).
 """
 
+from distrivote.confidence.stated import STATED, unstated
 from distrivote.confidence.steps import step_confidences, step_of
 from distrivote.confidence.tokens import (
     DEFAULT_K,
@@ -33,6 +34,7 @@ __all__ = [
     "DEFAULT_MEASURE",
     "LENGTH",
     "MEASURES",
+    "STATED",
     "Measure",
     "TokenValues",
     "TrajectoryConfidence",
@@ -46,4 +48,5 @@ __all__ = [
     "token_margin",
     "token_self_certainty",
     "token_whole",
+    "unstated",
 ]

@@ -2,9 +2,9 @@
 
     C_step = mean of the confidences of the step's tokens
 
-Tokens without a value are left out of the mean; a step in which none has one is NaN. How a text is cut
-into steps is not known here: `step_ends` are exclusive ends in tokens, ascending, the last one being the
-number of tokens.
+Tokens without a value are left out of the mean; a step without any value is NaN. How a text is split into
+steps is decided elsewhere: `step_ends` are exclusive token indices, ascending, the last one being the number
+of tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ StepEnds = npt.NDArray[np.int64]
 
 
 def step_confidences(values: Floats, step_ends: StepEnds) -> Floats:
-    """Return the mean of the values in each step, NaN where a step has none.
+    """Return the mean of the values in each step, NaN for a step without values.
 
     >>> step_confidences(np.array([1.0, 3.0, np.nan, 8.0]), np.array([2, 3, 4])).tolist()
     [2.0, nan, 8.0]
@@ -35,7 +35,7 @@ def step_confidences(values: Floats, step_ends: StepEnds) -> Floats:
 
 
 def step_of(token: int, step_ends: StepEnds) -> slice:
-    """Return the tokens of the step that holds the given token.
+    """Return the tokens of the step that contains the given token.
 
     >>> step_of(3, np.array([2, 5, 9]))
     slice(2, 5, None)
@@ -45,7 +45,7 @@ def step_of(token: int, step_ends: StepEnds) -> slice:
 
 
 def check_step_ends(step_ends: StepEnds, n_tokens: int) -> None:
-    """Raise InputError unless the ends cut that many tokens into steps of at least one token."""
+    """Raise InputError unless the ends divide `n_tokens` tokens into steps of at least one token."""
     ends = np.asarray(step_ends)
     if not len(ends):
         fits = n_tokens == 0
@@ -53,6 +53,6 @@ def check_step_ends(step_ends: StepEnds, n_tokens: int) -> None:
         fits = bool(ends[0] > 0 and ends[-1] == n_tokens and (ends[1:] > ends[:-1]).all())
     if not fits:
         raise InputError(
-            f"step ends {ends.tolist()[:8]} do not cut {n_tokens} tokens into steps: hand in ascending"
+            f"step ends {ends.tolist()[:8]} do not cut {n_tokens} tokens into steps: give ascending"
             " exclusive ends, the last one being the number of tokens"
         )

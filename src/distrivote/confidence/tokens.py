@@ -1,4 +1,4 @@
-"""What the k most probable entries at a token say about it; all tokens of a trajectory at once.
+"""Values of tokens, computed from the k most probable entries of each; all tokens of a trajectory at once.
 
 With l_1 >= ... >= l_k the k largest log-probabilities and p their probabilities renormalised to sum 1:
 
@@ -7,17 +7,17 @@ With l_1 >= ... >= l_k the k largest log-probabilities and p their probabilities
     entropy          -sum p_j * log p_j            in nats, 0 to log k; surer when lower
     margin           exp(l_1) - exp(l_2)           surer when higher
 
-An engine that sees the whole distribution has made entropy and self-certainty of it, by the same formulas
-with every token of the vocabulary for k.
+An engine that sees the whole distribution computes entropy and self-certainty from it, by the same formulas
+with k the size of the vocabulary.
 
 Entries that are NaN, infinite or a sentinel (-1000 and below; some servers send -9999) are left out, the
 sums run over those that remain, and the tokens that lost entries are counted. Values such as -20 or -40
-are normal and stay. Nothing here knows about steps, answers or text.
+are normal and are kept. Steps, answers and texts are not used here.
 
-k is what was asked for, but not more than the server gave: the number of entries that most rows hold,
-the larger number if two are equally common. So a server that gives 5 everywhere yields k = 5 and no
-losses, one that adds the sampled token's entry at some tokens does not change k, and a row with fewer
-usable entries than k has lost some.
+k is what was requested, but at most what the server returned: the number of entries that most rows have,
+the larger number if two are equally common. A server that returns 5 everywhere gives k = 5 and no losses;
+one that adds the sampled token's entry at some tokens does not change k; a row with fewer usable entries
+than k counts as lost.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from distrivote.trajectory import Floats
 
 DEFAULT_K = K
 SENTINEL = -1000.0
-"""At or below this a value is a server's way to say that it has none."""
+"""Servers send a value at or below this in place of a missing one."""
 
 _TOGETHER = 1 << 18
-"""As many log-probabilities are measured together: below this a call costs more than its numbers."""
+"""Log-probabilities that are measured in one call; below this the call costs more than the arithmetic."""
 
 
 class TokenValues(NamedTuple):
     """One number per token."""
 
     values: Floats
-    """(n_tokens,) NaN where nothing usable was left."""
+    """(n_tokens,) NaN where no usable entry is left."""
 
     n_lost: int
-    """How many tokens have fewer usable entries than k; none if there were no entries at all."""
+    """How many tokens have fewer usable entries than k; 0 if there were no entries at all."""
 
     k: int
-    """How many of the most probable entries counted; 0 if there were none, or none are needed."""
+    """How many of the most probable entries were used; 0 if there were none, or none are needed."""
 
 
 class _Top(NamedTuple):
@@ -79,7 +79,7 @@ def token_confidence(top_logprobs: Floats, k: int = DEFAULT_K) -> TokenValues:
 
 
 def token_confidences(tops: Sequence[Floats], k: int = DEFAULT_K) -> list[TokenValues]:
-    """Return `token_confidence` of each trajectory, of all at once where they are short and lack nothing.
+    """Return `token_confidence` of each trajectory, in one call if they are short and complete.
 
     >>> one, two = token_confidences([np.array([[-1.0, -3.0]]), np.array([[-2.0, -4.0]])], k=2)
     >>> one.values.tolist(), two.values.tolist()
@@ -110,9 +110,9 @@ def token_entropy(top_logprobs: Floats, k: int = DEFAULT_K) -> TokenValues:
 
 
 def token_self_certainty(top_logprobs: Floats, k: int = DEFAULT_K) -> TokenValues:
-    """Return how far each token's renormalised top k is from even, as KL(uniform || p) in nats.
+    """Return how far each token's renormalised top k is from uniform, as KL(uniform || p) in nats.
 
-    A token with a single usable entry has no such value.
+    A token with a single usable entry has no value.
 
     >>> token_self_certainty(np.log([[0.5, 0.5], [0.8, 0.2]]), k=2).values.round(4).tolist()
     [0.0, 0.2231]
@@ -125,7 +125,7 @@ def token_self_certainty(top_logprobs: Floats, k: int = DEFAULT_K) -> TokenValue
 
 
 def token_margin(top_logprobs: Floats) -> TokenValues:
-    """Return the probability of each token's most probable entry minus that of the next.
+    """Return the probability of each token's most probable entry minus that of the second.
 
     >>> token_margin(np.log([[0.2, 0.7, 0.1]])).values.round(4).tolist()
     [0.5]
@@ -137,7 +137,7 @@ def token_margin(top_logprobs: Floats) -> TokenValues:
 
 
 def token_logprob(logprobs: Floats) -> TokenValues:
-    """Return the log-probabilities of the sampled tokens, NaN for those that can't be used.
+    """Return the log-probabilities of the sampled tokens, NaN for unusable ones.
 
     >>> token_logprob(np.array([-0.5, -9999.0]))
     TokenValues(values=array([-0.5,  nan]), n_lost=1, k=0)
@@ -148,7 +148,7 @@ def token_logprob(logprobs: Floats) -> TokenValues:
 
 
 def token_whole(values: Floats) -> TokenValues:
-    """Return values that an engine made of the whole distribution, NaN for those that can't be used.
+    """Return values that an engine computed from the whole distribution, NaN for unusable ones.
 
     >>> token_whole(np.array([0.5, np.inf]))
     TokenValues(values=array([0.5, nan]), n_lost=1, k=0)
@@ -159,7 +159,7 @@ def token_whole(values: Floats) -> TokenValues:
 
 
 def entries_given(top_logprobs: Floats) -> int:
-    """Return how many entries most tokens have, usable or not; 0 if none has any.
+    """Return how many entries most tokens have, usable or not; 0 if no token has any.
 
     Of two equally common numbers it is the larger one. Tokens without entries do not count.
 
@@ -206,7 +206,7 @@ def _most_probable(top_logprobs: Floats, k: int) -> _Top:
 
 
 def _is_whole(top_logprobs: Floats) -> bool:
-    """Say whether every entry is usable, and there are some."""
+    """Say whether there are entries, and all of them are usable."""
     return bool(top_logprobs.size and top_logprobs.min() > SENTINEL and top_logprobs.max() < np.inf)
 
 

@@ -1,4 +1,4 @@
-"""The measures that give a whole trajectory one confidence, by name and with one interface.
+"""The measures of a trajectory's confidence, by name and with one interface.
 
     answer-step      mean token confidence of the step in which the answer ends (the last step if there
                      is no answer)
@@ -11,20 +11,21 @@
     entropy          exp(-mean entropy)
     self-certainty   mean self-certainty
     length           1,000 / the number of tokens: shorter is surer. It needs no log-probabilities
+    stated           what the reply itself says, 0 to 1; it has to be asked for (see `stated`)
 
 tail, lowest-group and bottom-groups are DeepConf's; a trajectory shorter than a group is one group, and
-another length is written `tail:512`. Tokens without a value are left out before anything else, so that
-a tail or a group is so many tokens that have one. entropy and self-certainty are those of the whole
-distribution where the trajectory has them, else those of the renormalised top k.
+another length is written `tail:512`. Tokens without a value are left out first, so that a tail or a group
+counts only tokens with a value. entropy and self-certainty are those of the whole distribution if the
+trajectory has them, otherwise those of the renormalised top k.
 
-Every value is positive and higher means surer. What is not positive is not a measurement (all
-probability in one entry and none beside it: the server cut the distribution off), so it becomes NaN
-with a note. Where steps and answers are is told from outside.
+Every value is positive and higher means surer. A value that is not positive is not a measurement (one entry
+has all the probability: the server truncated the distribution); it becomes NaN with a note. The positions of
+steps and answers are arguments.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distrivote.confidence.stated import STATED
 from distrivote.confidence.steps import StepEnds, check_step_ends, step_of
 from distrivote.confidence.tokens import (
     DEFAULT_K,
@@ -50,27 +52,27 @@ from distrivote.errors import InputError, UnknownNameError
 from distrivote.trajectory import Floats, Trajectory
 
 SMALLEST, LARGEST = 1e-100, 1e100
-"""The sizes of confidences, 0 aside: no measure of a model lies beyond, and no sum of them overflows."""
+"""The range of confidences other than 0: no measure of a model is outside of it, and no sum overflows."""
 
 DEFAULT_MEASURE = MEASURE
 LENGTH = "length"
 N_GROUP_TOKENS = 2048
 BOTTOM_SHARE = 0.1
 NOTED_LOSS = 0.01
-"""The share of tokens with lost entries above which a trajectory says so."""
+"""The share of tokens with lost entries above which a trajectory gets a note."""
 
 
 class TrajectoryConfidence(NamedTuple):
     """How sure the model was of one trajectory."""
 
     value: float
-    """Positive, NaN if there is nothing to measure."""
+    """Positive; NaN if there is nothing to measure."""
 
     k: int
-    """How many of the most probable entries counted at a token; 0 if none were needed."""
+    """How many of the most probable entries of a token were used; 0 if none are needed."""
 
     notes: tuple[str, ...] = ()
-    """What a careful reader should know, a sentence each."""
+    """Caveats, a sentence each."""
 
 
 def _no_whole(_: Trajectory) -> Floats | None:
@@ -79,7 +81,7 @@ def _no_whole(_: Trajectory) -> Floats | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One way to give a trajectory a confidence: a value for each token, and what to make of them."""
+    """One way to compute a trajectory's confidence: a value for each token, and how they are combined."""
 
     name: str
 
@@ -87,16 +89,19 @@ class Measure:
     """(trajectory, k) -> a value per token."""
 
     reduce: Callable[[Floats], float]
-    """The values of the tokens that count, at least one and none of them NaN -> the confidence."""
+    """The values of the tokens that count (at least one, no NaN) -> the confidence."""
 
     answer_step_only: bool = False
     """Whether only the tokens of the step in which the answer ends count."""
 
     uses_top_k: bool = True
-    """Whether it reads the k most probable entries, so that k matters."""
+    """Whether it uses the k most probable entries, so that k matters."""
+
+    needs: str = "usable log-probabilities"
+    """What a trajectory without a confidence lacks, in words."""
 
     whole: Callable[[Trajectory], Floats | None] = _no_whole
-    """The values of the tokens from the whole distribution, which go first; None if there are none."""
+    """The values of the tokens from the whole distribution, which are preferred; None if there are none."""
 
     def of(
         self,
@@ -105,13 +110,15 @@ class Measure:
         k: int = DEFAULT_K,
         step_ends: StepEnds | None = None,
         answer_end: int | None = None,
+        answer_start: int | None = None,
         tokens: TokenValues | None = None,
     ) -> TrajectoryConfidence:
         """Return the confidence of a trajectory.
 
-        `step_ends` are exclusive ends in tokens and needed by answer-step only; `answer_end` is the
-        offset in the text just after the answer, None if there is none; `tokens` are the values of its
-        tokens, where they are known (see `values_of`).
+        `step_ends` are exclusive token indices, which only answer-step needs; `answer_end` is the
+        offset in the text just after the answer, None if there is none; a long answer has an `answer_start`
+        too, and then its own tokens are its step. `tokens` are the values of its tokens, where they are
+        known (see `values_of`).
 
         >>> trajectory = Trajectory("4!", ("4", "!"), np.log([[0.9, 0.1], [0.5, 0.2]]), np.zeros(2))
         >>> round(measure_named("mean").of(trajectory).value, 4)
@@ -121,7 +128,7 @@ class Measure:
             tokens = self._values_of(trajectory, k)
         values = tokens.values
         if self.answer_step_only:
-            values = values[_answer_step(trajectory, step_ends, answer_end)]
+            values = values[_answer_step(trajectory, step_ends, answer_end, answer_start)]
         values = values[~np.isnan(values)]
         notes = []
         n_lost = tokens.n_lost - _n_injected_without(tokens.values, trajectory) if tokens.n_lost else 0
@@ -130,7 +137,7 @@ class Measure:
         value = float(self.reduce(values)) if len(values) else np.nan
         if value <= 0:
             notes.append(
-                f"its {self.name} confidence comes out as {value:g}, which is no measurement: ask the"
+                f"its {self.name} confidence is {value:g}, which is not a measurement: ask the"
                 " server for log-probabilities from before top-p and other truncation"
             )
             value = np.nan
@@ -148,7 +155,7 @@ class Measure:
 
 
 def measure_named(name: str) -> Measure:
-    """Return the measure of that name; `tail:512` and the like set the number of tokens.
+    """Return the measure with this name; `tail:512` and the like set the number of tokens.
 
     >>> measure_named("tail:512").name
     'tail:512'
@@ -159,7 +166,7 @@ def measure_named(name: str) -> Measure:
         return Measure(name, _confidence, partial(_GROUPED[kind], n_tokens=n_tokens))
     if name in _PLAIN:
         return _PLAIN[name]
-    raise UnknownNameError("measure", name, (*MEASURES, LENGTH), argument="measure")
+    raise UnknownNameError("measure", name, (*MEASURES, LENGTH, STATED), argument="measure")
 
 
 def _confidence(trajectory: Trajectory, k: int) -> TokenValues:
@@ -182,6 +189,10 @@ def _lengths(trajectory: Trajectory, _k: int) -> TokenValues:
     return token_whole(np.ones(trajectory.n_tokens))
 
 
+def _stated(trajectory: Trajectory, _k: int) -> TokenValues:
+    return token_whole(np.array([] if trajectory.stated is None else [trajectory.stated]))
+
+
 def _shortness(values: Floats) -> float:
     return 1000 / len(values)
 
@@ -191,7 +202,7 @@ def _mean(values: Floats) -> float:
 
 
 def _positive_mean(values: Floats) -> float:
-    # 0 is a true value here, that of even odds everywhere; the floor only keeps it positive.
+    # 0 is a valid value here (a uniform distribution everywhere); the floor keeps it positive.
     return max(_mean(values), float(np.finfo(np.float64).eps))
 
 
@@ -218,29 +229,34 @@ def _bottom_groups(values: Floats, n_tokens: int) -> float:
 
 
 def _group_means(values: Floats, n_tokens: int) -> Floats:
-    """Return the mean of every run of n_tokens neighbours, or of all if there are fewer."""
+    """Return the mean of every n_tokens consecutive values, or of all if there are fewer."""
     n_tokens = min(n_tokens, len(values))
     sums = np.concatenate(([0.0], np.cumsum(values)))
-    # Differences of running sums can leave the range of the values by rounding.
+    # Rounding can move differences of cumulative sums out of the range of the values.
     return np.clip((sums[n_tokens:] - sums[:-n_tokens]) / n_tokens, values.min(), values.max())
 
 
-def _answer_step(trajectory: Trajectory, step_ends: StepEnds | None, answer_end: int | None) -> slice:
-    """Return the tokens of the step in which the answer ends, or of the last step."""
+def _answer_step(
+    trajectory: Trajectory, step_ends: StepEnds | None, answer_end: int | None, answer_start: int | None
+) -> slice:
+    """Return the tokens of the step in which the answer ends, or of the last step; a long answer's own."""
     n = len(trajectory.tokens)
     if step_ends is None:
-        raise InputError("the answer-step measure needs to know the steps: hand in step_ends")
+        raise InputError("the answer-step measure needs the steps: give step_ends")
     check_step_ends(step_ends, n)
     if n == 0:
         return slice(0, 0)
     if answer_end is None:
         return step_of(n - 1, step_ends)
-    token = bisect_left(list(accumulate(map(len, trajectory.tokens))), answer_end)
+    ends = list(accumulate(map(len, trajectory.tokens)))
+    token = bisect_left(ends, answer_end)
+    if answer_start is not None:
+        return slice(bisect_right(ends, answer_start), min(token, n - 1) + 1)
     return step_of(min(token, n - 1), step_ends)
 
 
 def _n_injected_without(values: Floats, trajectory: Trajectory) -> int:
-    """Count injected tokens without a value: an engine that continues a reply has none for them."""
+    """Count injected tokens without a value: an engine that works by continuation has none for them."""
     record = trajectory.interventions
     if record is None:
         return 0
@@ -252,7 +268,7 @@ def _loss_note(n_lost: int, k: int, n_tokens: int) -> str:
     what = f"some of their {k} log-probabilities" if k else "their log-probability"
     return (
         f"{n_lost} of its {n_tokens} tokens lack {what} (NaN, -inf or a sentinel such as -9999"
-        " came instead), so its confidence rests on what was left"
+        " came instead), so its confidence is that of the rest"
     )
 
 
@@ -267,6 +283,7 @@ _PLAIN: dict[str, Measure] = {
     "logprob": Measure("logprob", _logprob, _mean_probability, uses_top_k=False),
     "perplexity": Measure("perplexity", _logprob, _mean_probability, uses_top_k=False),
     LENGTH: Measure(LENGTH, _lengths, _shortness, uses_top_k=False),
+    STATED: Measure(STATED, _stated, _mean, uses_top_k=False, needs="a stated confidence"),
     "entropy": Measure("entropy", _entropy, _certainty_of_entropies, whole=attrgetter("entropies")),
     "self-certainty": Measure(
         "self-certainty", _self_certainty, _positive_mean, whole=attrgetter("self_certainties")

@@ -1,7 +1,7 @@
 """What every engine takes, gives and shares.
 
-An engine turns prompts into trajectories. `SamplingParams` says how; `Engine` is the seam, `AsyncEngine` its
-optional asynchronous part. `BaseEngine` is what engines share, so that one of your own is one method:
+An engine turns prompts into trajectories. `SamplingParams` says how; `Engine` is the interface, `AsyncEngine`
+its optional asynchronous part. `BaseEngine` implements what engines share, so a custom engine is one method:
 
     class Mine(BaseEngine):
         name, model = "mine", "my-model"
@@ -15,10 +15,10 @@ optional asynchronous part. `BaseEngine` is what engines share, so that one of y
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.defaults import MAX_TOKENS, MIN_P, SEED, TEMPERATURE, TOP_K, TOP_P, K
@@ -53,6 +53,9 @@ class SamplingParams:
     thinking: bool | None = None
     """The chat template's switch for thinking models; None leaves it as the template has it."""
 
+    extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """More fields of the requests to an OpenAI-compatible server; other engines have no use for them."""
+
     def __post_init__(self) -> None:
         _require(0 <= self.temperature <= 100, "temperature", self.temperature, "from 0 to 100")
         _require(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and up to 1")
@@ -65,7 +68,7 @@ class SamplingParams:
 
     @property
     def k(self) -> int:
-        """How many of them a token's confidence is made of, wherever it is used."""
+        """The number of log-probabilities that a token's confidence is computed from."""
         return min(self.n_logprobs, DEFAULT_K)
 
 
@@ -85,7 +88,7 @@ class Progress(NamedTuple):
 
 
 Watch: TypeAlias = Callable[[Progress], None]
-"""Called now and then while sampling; an exception that it raises ends the call."""
+"""Called regularly while sampling; an exception that it raises ends the call."""
 
 
 def _never() -> bool:
@@ -98,11 +101,11 @@ class Job(NamedTuple):
     messages: Sequence[Message]
     params: SamplingParams
     indices: Sequence[int]
-    """The trajectories' numbers; with the seed they choose the random streams."""
+    """The trajectories' numbers; together with the seed they determine the random streams."""
 
     over: Callable[[], bool] = _never
-    """Whether no more of its trajectories are wanted. Engines ask it now and then, from any thread, and then
-    begin no more of them and drop those that are under way, as far as they can."""
+    """Returns true when no more of its trajectories are wanted. Engines call it regularly, from any thread;
+    they then start no more of them and drop those that are in progress, as far as they can."""
 
 
 class Sampled(NamedTuple):
@@ -119,7 +122,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """What kind of engine it is: embedded, vllm, ..."""
+        """The kind of engine: embedded, vllm, ..."""
         ...
 
     @property
@@ -127,7 +130,7 @@ class Engine(Protocol):
 
     @property
     def concurrent(self) -> bool:
-        """Whether calls may overlap; an engine that says no refuses a second call while one is open."""
+        """Whether calls may overlap; if not, a second call while one is open is an error."""
         ...
 
     def sample(
@@ -142,8 +145,8 @@ class Engine(Protocol):
     ) -> Generator[Trajectory]:
         """Yield n trajectories as they finish; closing the iterator cancels the rest.
 
-        `indices` are the trajectories' numbers, 0 to n - 1 if not given: they choose the random
-        streams. `watch` is called now and then, between tokens.
+        `indices` are the trajectories' numbers, 0 to n - 1 if not given: they determine the random
+        streams. `watch` is called regularly, between tokens.
         """
         ...
 
@@ -156,13 +159,13 @@ class Engine(Protocol):
     ) -> Generator[Sampled]:
         """Yield the trajectories of all jobs as they finish, in any order.
 
-        An engine that has room for more than one prompt's trajectories mixes them; the progress is that
-        of all jobs together. Of a job that is `over` some may still come.
+        An engine that can sample for more than one prompt at a time interleaves them; the progress covers
+        all jobs together. A job that is `over` may still yield a few.
         """
         ...
 
     def close(self) -> None:
-        """Give back what it holds. Sampling must be over: its iterator at its end, or closed."""
+        """Free what the engine holds. Every iterator must be exhausted or closed before."""
         ...
 
 
@@ -184,11 +187,27 @@ class AsyncEngine(Protocol):
         ...
 
 
-class BaseEngine:
-    """An engine that samples the trajectories of one prompt after the other; derive from it.
+@runtime_checkable
+class ChoosyEngine(Protocol):
+    """An engine that can't carry out every controller, and finds out which."""
 
-    A class of your own has `name`, `model` and `sample_job`, and `release` if there is something to free. It
-    gets the rest of `Engine`, `with`, and errors for calls that overlap or come after `close`.
+    def can_steer(self, controller: Controller) -> bool:
+        """Say whether trajectories can be steered by a controller; may take a few requests."""
+        ...
+
+
+def carried_out(engine: Engine, controller: Controller | None) -> Controller | None:
+    """Return the controller that will steer: None if it is optional and the engine can't carry it out."""
+    if controller is None or not controller.optional or not isinstance(engine, ChoosyEngine):
+        return controller
+    return controller if engine.can_steer(controller) else None
+
+
+class BaseEngine:
+    """A base class for engines that sample for one prompt after the other.
+
+    A subclass defines `name`, `model` and `sample_job`, and `release` if there is something to free. It
+    inherits the rest of `Engine`, `with`, and errors for calls that overlap or come after `close`.
     """
 
     name: str
@@ -231,7 +250,7 @@ class BaseEngine:
         return in_turn(self, jobs, controller, watch=watch)
 
     def close(self) -> None:
-        """Free what the engine holds. Sampling must be over: its iterator at its end, or closed."""
+        """Free what the engine holds. Every iterator must be exhausted or closed before."""
         with _LOCK:
             if self._is_closed:
                 return
@@ -262,16 +281,16 @@ class BaseEngine:
     def _refuse_if_busy(self) -> None:
         if self._is_busy:
             raise DistrivoteError(
-                "the engine is sampling already: let that call end, or close its iterator, before the next"
+                "the engine is already sampling: finish that call, or close its iterator, before the next one"
             )
 
 
 _LOCK = threading.Lock()
-"""Guards the two flags of all engines, for an instant; so that a subclass needs no `super().__init__()`."""
+"""Guards the two flags, held briefly; shared by all engines, so a subclass needs no `super().__init__()`."""
 
 
 class BatchEngine(BaseEngine):
-    """An engine that samples the trajectories of several prompts together: derive and write `sample_jobs`."""
+    """A base class for engines that sample for several prompts together: a subclass defines `sample_jobs`."""
 
     def sample_jobs(
         self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
@@ -299,7 +318,7 @@ class BatchEngine(BaseEngine):
 
 
 def job_of(messages: Sequence[Message], n: int, params: SamplingParams, indices: Sequence[int] | None) -> Job:
-    """Return the job of one call: n trajectories, numbered from 0 if no numbers are given."""
+    """Return the job for one call: n trajectories, numbered from 0 if no numbers are given."""
     return Job(messages, params, range(n) if indices is None else indices)
 
 
@@ -310,7 +329,7 @@ def in_turn(
     *,
     watch: Watch | None = None,
 ) -> Generator[Sampled]:
-    """Do one job after the other, for engines that have room for one prompt at a time."""
+    """Run one job after the other, for engines that sample for one prompt at a time."""
     before = latest = Progress(0, 0, 0)
 
     def seen(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Which engine, as a user names it -> the engine. Its packages are loaded only here."""
+"""From the engine that a user names to the engine itself. Its packages are imported only here."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from distrivote.defaults import BUILT_IN_TEMPLATE, MAX_TOKENS, MAX_TOKENS_BUILT_IN, MAX_TOKENS_LARGE, TEMPLATE
+from distrivote.defaults import MAX_TOKENS, MAX_TOKENS_BUILT_IN, MAX_TOKENS_LARGE
 from distrivote.engines.base import BaseEngine
 from distrivote.engines.llamacpp.files import BUILT_IN
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.prompts import AUTO, AUTO_WORKED
 
 ENGINES = ("embedded", "openai", "vllm", "transformers")
 
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """An engine and what it needs to know; it can be sent to another process."""
+    """An engine and its settings; it can be sent to another process."""
 
     engine: str = "embedded"
     """A name from `ENGINES`."""
 
     model: str | None = None
-    """None: the built-in model, or the only one that a server has."""
+    """None: the built-in model, or the only model of a server."""
 
     base_urls: tuple[str, ...] = ()
     api_key: str | None = field(default=None, repr=False)
@@ -38,12 +39,17 @@ class EngineChoice:
         if self.engine not in ENGINES:
             raise UnknownNameError("engine", self.engine, ENGINES, argument="engine")
         if self.engine == "openai" and not self.base_urls:
-            raise InputError(
-                "the openai engine needs to know its server", hint="give `base_urls`", argument="base_urls"
-            )
+            usual = os.environ.get("OPENAI_BASE_URL")
+            if not usual:
+                raise InputError(
+                    "the openai engine needs a server",
+                    hint="give `base_urls`, or set OPENAI_BASE_URL",
+                    argument="base_urls",
+                )
+            object.__setattr__(self, "base_urls", (usual,))
         if self.engine != "openai" and self.base_urls:
             raise InputError(
-                f"the {self.engine} engine has no server",
+                f"the {self.engine} engine does not use a server",
                 hint="leave out `base_urls` or `engine`",
                 argument="base_urls",
             )
@@ -63,23 +69,33 @@ class EngineChoice:
         api_key: str | None,
         options: Mapping[str, Any],
     ) -> EngineChoice:
-        """Return the choice; without a name it is a server where there is an address, else embedded."""
+        """Return the choice; if no engine is named: openai if there is an address, else embedded."""
         return cls(
             engine or ("openai" if base_urls else "embedded"), model, tuple(base_urls), api_key, options
         )
 
+    def request_settings(self) -> dict[str, Any]:
+        """Return what is added to every request to a server, as a run records it; empty for other engines."""
+        if self.engine != "openai":
+            return {}
+        from distrivote.engines.openai.extras import Extras
+
+        given = (self.options.get(name) for name in ("extra_body", "headers", "reasoning_effort"))
+        body, headers, effort = given
+        return Extras(body or {}, headers or {}, effort).settings()
+
     @property
     def default_max_tokens(self) -> int:
-        """How long trajectories may get where nobody says it: what the engine has memory for."""
+        """The longest a trajectory may get unless the user says otherwise: what fits in memory."""
         if self.engine != "embedded":
             return MAX_TOKENS_LARGE
         return MAX_TOKENS_BUILT_IN if self.model in (None, BUILT_IN) else MAX_TOKENS
 
     @property
     def default_template(self) -> str:
-        """How questions are put where nobody says it."""
+        """The prompt template unless the user says otherwise."""
         is_built_in = self.engine == "embedded" and self.model in (None, BUILT_IN)
-        return BUILT_IN_TEMPLATE if is_built_in else TEMPLATE
+        return AUTO_WORKED if is_built_in else AUTO
 
 
 def open_engine(
@@ -90,7 +106,7 @@ def open_engine(
 ) -> BaseEngine:
     """Return the engine, ready to sample.
 
-    `say` is called before anything that takes long, `note` with what the user should know.
+    `say` is called before every slow operation, `note` with what the user should know.
     """
     if choice.engine == "openai":
         from distrivote.engines.openai.engine import OpenAIEngine
@@ -126,8 +142,8 @@ def open(
     Args:
         what: The URL of an OpenAI-compatible server; the path of a GGUF file or `hf:ORG/REPO/FILE`; ORG/NAME
             or a folder, which need `engine`; nothing for the built-in model.
-        engine: embedded, openai, vllm or transformers, where `what` does not say it.
-        say: Called with a sentence before anything that takes long, and with what the user should know.
+        engine: embedded, openai, vllm or transformers, if `what` leaves it open.
+        say: Called with a sentence before every slow operation, and with what the user should know.
         options: Arguments of the engine's constructor, such as `model` and `api_key` of a server, `n_slots`
             of the embedded engine, or those of vLLM itself.
     """
@@ -142,7 +158,7 @@ def open(
 
 
 def _engine_for(name: str | None) -> str:
-    """Return the name of the engine for what `open` was given.
+    """Return the name of the engine for the first argument of `open`.
 
     >>> _engine_for("localhost:8000"), _engine_for("hf:org/repo/model.gguf")
     ('openai', 'embedded')
@@ -156,17 +172,17 @@ def _engine_for(name: str | None) -> str:
         return "embedded"
     if path.is_dir() or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         raise InputError(
-            f"{name} is a model that vLLM and transformers can run: say which by engine='vllm' or"
+            f"{name} is a model for vLLM or transformers: choose one with engine='vllm' or"
             " engine='transformers'; the embedded engine takes a GGUF file or hf:ORG/REPO/FILE"
         )
     raise InputError(
-        f"{name!r} is no model: give the URL of a server, the path of a GGUF file, hf:ORG/REPO/FILE, ORG/NAME"
-        f" with engine='vllm' or engine='transformers', or {BUILT_IN}"
+        f"{name!r} is not a model: give the URL of a server, the path of a GGUF file, hf:ORG/REPO/FILE,"
+        f" ORG/NAME with engine='vllm' or engine='transformers', or {BUILT_IN}"
     )
 
 
 _NO_OPTIONS = ("model", "base_urls", "api_key", "patience", "say")
-"""Arguments of engines that are given in another way, or only to the class itself."""
+"""Constructor arguments that are not options: they are given in another way, or only in Python."""
 
 
 def _known(engine: type, choice: EngineChoice) -> dict[str, Any]:
@@ -180,7 +196,7 @@ def _known(engine: type, choice: EngineChoice) -> dict[str, Any]:
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:
-    """Return options that were written as NAME=VALUE, numbers and true or false as such.
+    """Parse options written as NAME=VALUE; numbers, true and false become Python values.
 
     >>> parse_options(["tensor_parallel_size=2", "dtype=bfloat16", "enforce_eager=true"])
     {'tensor_parallel_size': 2, 'dtype': 'bfloat16', 'enforce_eager': True}

@@ -1,7 +1,7 @@
-"""Plays stored trajectories back, as if a model had sampled them: for tests, demos and benchmarks.
+"""Returns stored trajectories as if a model had sampled them: for tests, demos and benchmarks.
 
-It needs no model and no time. Trajectory i is the i-th of those that it was given; asking for more than
-there are is an error.
+It needs no model and takes no time. Trajectory i is the i-th that it was given; asking for more than there
+are is an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from distrivote.trajectory import Trajectory
 
 
 class ReplayEngine(BaseEngine):
-    """An engine over trajectories that are there already."""
+    """An engine that returns given trajectories."""
 
     name = "replay"
     concurrent = True
@@ -31,12 +31,12 @@ class ReplayEngine(BaseEngine):
         controller: Controller | None,  # noqa: ARG002
         watch: Watch | None,
     ) -> Iterator[Trajectory]:
-        """Yield the trajectories of these indices, one after the other."""
+        """Yield the trajectories with the job's indices, in order."""
         n_tokens = n_reflections = 0
         for index in job.indices:
             if index >= len(self._trajectories):
                 raise InputError(
-                    f"trajectory {index} was asked for, and {len(self._trajectories)} are stored:"
+                    f"trajectory {index} was requested, but only {len(self._trajectories)} are stored:"
                     " ask for fewer"
                 )
             trajectory = replace(self._trajectories[index], index=index)

@@ -1,4 +1,4 @@
-"""The former address of `engines.vllm.plugin`, which servers may be started with."""
+"""The former path of `engines.vllm.plugin`, which the command lines of servers may still name."""
 
 from distrivote.engines.vllm.plugin import SelfStepConf
 

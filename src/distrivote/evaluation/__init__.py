@@ -1,6 +1,6 @@
-"""How good are the votes on runs whose right answers are known?
+"""The evaluation of votes on runs whose right answers are known.
 
-`load_pool_sets` reads runs and tables, `evaluate` runs experiments on them, and gives a `Report`: tables and
+`load_pool_sets` reads runs and tables, `evaluate` runs experiments on them and returns a `Report`: tables and
 charts as data. `calibrate` fits the probability of a winner to runs.
 """
 

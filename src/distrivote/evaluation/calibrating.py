@@ -1,9 +1,9 @@
-"""A calibration from labelled runs, and how good it is on questions that it has not seen.
+"""A calibration from labelled runs, and its quality on questions that it was not fitted on.
 
-The winners of `auto` are what probabilities speak of, so they are what is fitted: on draws of 8, 16, 32 ...
-trajectories of each question and on all it has, since a calibration should hold for pools of many sizes.
-Draws of one question are no new questions: a question counts once when there are enough, and is either
-fitted on or tested on, never both.
+It is fitted on the winners of `auto`, to which the probabilities apply: on draws of 8, 16, 32 ...
+trajectories of each question and on all of them, since a calibration should hold for pools of many sizes.
+Draws of one question are not new questions: a question counts once if there are enough, and is either fitted
+on or tested on, never both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from distrivote.nouns import count
 from distrivote.voting.probability import MIN_QUESTIONS, Calibration, fit
 
 _SIZES = tuple(2**n for n in range(3, 17))
-"""Of draws; with fewer answers than 8 hardly anything is to be said."""
+"""Of draws; fewer than 8 answers say hardly anything."""
 
 _DRAWS = 4
 """Of each size, from each question."""
@@ -61,17 +61,17 @@ class Quality(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A calibration, and what it and others are worth on questions that they were not fitted on."""
+    """A calibration, and the quality of it and others on questions that they were not fitted on."""
 
     calibration: Calibration
     held_out: Quality
     """By cross-validation: ten groups of questions, each judged by a fit on the others."""
 
     shipped: Quality
-    """The calibration that ships."""
+    """The default calibration."""
 
     share: Quality
-    """The share of votes, taken for a probability."""
+    """The share of votes, used as a probability."""
 
     n_rows: int
 
@@ -153,7 +153,7 @@ def held_out(rows: WinnerTable, groups: Ints) -> Floats:
         rest = ~inside
         try:
             found = fit(rows.features[rest], rows.right[rest], fewest=1, most=1, source="")
-        except InputError:  # the others are all right or all wrong: their rate is all that is known
+        except InputError:  # the others are all right or all wrong: only their rate is known
             values[inside] = (rows.right[rest].sum() + 0.5) / (np.count_nonzero(rest) + 1.0)
         else:
             values[inside] = found.of_features(rows.features[inside])

@@ -1,8 +1,8 @@
-"""Under which conditions a set was sampled, and in which of them sets differ.
+"""The conditions under which a set was sampled, and in which of them sets differ.
 
-Two arms show what a setting does only if everything else is alike: how questions were put, how tokens were
-drawn, how long a reply might get, how answers were graded. What a set does not record is a value of its own,
-`None`, and not taken for alike, but for the grader, which runs have not always recorded.
+Two arms show the effect of a setting only if everything else is equal: the template, how tokens were sampled,
+the limit of tokens, how answers were graded. A condition that a set does not record is `None`, which differs
+from every value; except for the grader, which older runs did not record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONDITIONS: Mapping[str, str] = {
     "stop_when": "stopping rule",
     "grader": "grader",
 }
-"""The settings of a set that two arms must share, and what they are called."""
+"""The settings of a set that two arms must share -> their names."""
 
 _LENIENT = ("grader",)
 _LONGEST = 32
@@ -37,7 +37,7 @@ Value = float | int | str | bool | None
 
 
 def condition(each: PoolSet, name: str) -> Value:
-    """Return one condition of a set; for thinking also what is known of its model."""
+    """Return one condition of a set; for thinking also from what is known about its model."""
     value = each.settings.get(name)
     if name == "thinking":
         return published().thinks(each.model, value if isinstance(value, bool) else None)
@@ -75,7 +75,7 @@ def difference_words(sets: Sequence[PoolSet], names: Iterable[str]) -> str:
 
 
 def value_words(name: str, value: Value) -> str:
-    """Return a condition's value as a person reads it."""
+    """Return a condition's value in words."""
     if name == "thinking":
         return "not said" if value is None else "on" if value else "off"
     if value is None:
@@ -96,12 +96,12 @@ def label_words(name: str, value: Value) -> str:
 
 
 def model_key(model: str) -> tuple[str, str]:
-    """Return what all spellings of a model's name have in common, with the quantisation of its weights."""
+    """Return the canonical form of a model's name, with the quantisation of its weights."""
     known = published().known(model)
     return (normal_path(model), "") if known is None else (known.name, (known.quantised or "").lower())
 
 
 def benchmark_key(benchmark: str) -> str:
-    """Return one spelling of a benchmark: `q: ./q.jsonl` and `q: q.jsonl` are the same."""
+    """Return the canonical name of a benchmark: `q: ./q.jsonl` and `q: q.jsonl` are the same."""
     title, colon, source = benchmark.partition(": ")
     return f"{title}{colon}{posixpath.normpath(source)}" if colon else title

@@ -1,7 +1,7 @@
-"""What can be measured on drawn pools: each measure gives a value, or several, per pool.
+"""Measures on drawn pools: each returns one or several values per pool.
 
-`Drawn` is a batch of draws with the work that measures share. A measure is a small object with one
-verb, `of`, and the names of its values; which draws there are is not known here.
+`Drawn` is a batch of draws with the results that measures share. A measure is a small object with one method,
+`of`, and the names of its values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Drawn(NamedTuple):
 
     @property
     def measured(self) -> Drawn:
-        """The same without the answers that have no confidence."""
+        """The same pools without the answers that have no confidence."""
         return self._replace(electorate=self.electorate.measured)
 
     def positive(self, filter: Filter) -> Flags:
@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
         return self.answered & (self.confidence >= lowest[:, None])
 
     def again(self) -> Drawn:
-        """Return the same pools with nothing found out yet, for measures that share little."""
+        """Return the same pools with nothing computed yet, for measures that share little."""
         return self._replace(electorate=Electorate(self.electorate.pools))
 
 
@@ -56,7 +56,7 @@ def drawn(classes: Ints, confidence: Floats, correct: Flags, right: Flags) -> Dr
 
     Args:
         classes: (n_pools, n_columns) -1 for no answer.
-        confidence: The same shape, NaN where there is none; ignored where there is no answer.
+        confidence: The same shape, NaN if missing; ignored where there is no answer.
         correct: The same shape, per trajectory.
         right: The same shape: whether the class of each trajectory is right.
     """
@@ -68,11 +68,11 @@ def drawn(classes: Ints, confidence: Floats, correct: Flags, right: Flags) -> Dr
 
 
 class DrawMeasure(Protocol):
-    """Something to be measured on every draw."""
+    """A measure of every draw."""
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The names of what `of` gives."""
+        """The names of the values of `of`."""
         ...
 
     @property
@@ -80,11 +80,11 @@ class DrawMeasure(Protocol):
 
     @property
     def group(self) -> str:
-        """Measures of one group share work."""
+        """Measures of one group share results."""
         ...
 
     def of(self, draws: Drawn) -> Floats:
-        """Return (n_values, n_pools), NaN where something is not defined."""
+        """Return (n_values, n_pools), NaN where a value is not defined."""
         ...
 
 

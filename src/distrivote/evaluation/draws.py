@@ -1,8 +1,8 @@
-"""Seeded draws of trajectories without replacement: what stands for asking a model again.
+"""Seeded draws of trajectories without replacement, which stand for sampling a model again.
 
-The draws of a question depend on the seed, its id and the size of its pool, and on nothing else: adding
-questions, methods or runs changes none of them. They are nested, the first 8 of a draw of 128 being the
-draw of 8, and every method gets the same ones, so that two methods can be compared draw by draw.
+The draws of a question depend only on the seed, its id and the size of its pool: adding questions, methods or
+runs does not change them. They are nested (the first 8 of a draw of 128 are the draw of 8), and every method
+gets the same draws, so that two methods can be compared draw by draw.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from distrivote.nouns import count
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """Return the random numbers that belong to a seed and some names."""
+    """Return the random number generator for a seed and some names."""
     digest = hashlib.sha256("\x1f".join([str(seed), *names]).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "little"))
 
 
 def draw(question: str, n_trajectories: int, budget: int, n_repeats: int, seed: int) -> Ints:
-    """Return (n_repeats, budget) indices of trajectories, none twice in a row of them.
+    """Return (n_repeats, budget) indices of trajectories, without duplicates in a row.
 
     >>> few, many = draw("q1", 10, 3, 2, seed=0), draw("q1", 10, 5, 2, seed=0)
     >>> bool((many[:, :3] == few).all())

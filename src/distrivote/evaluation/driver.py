@@ -1,7 +1,7 @@
-"""Experiments on pool sets: one call, and a report comes back.
+"""Runs experiments on pool sets and returns a report.
 
 The same pools, experiments, seed and numbers of repeats give the same report to the last bit, on any
-number of workers. No clock is looked at unless one is handed in.
+number of workers. No clock is used unless one is given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from distrivote.evaluation.results import Report, Result, Row
 from distrivote.evaluation.scoring import Scores, has_confidence, score
 from distrivote.evaluation.studies import shared_questions, studies_of
 from distrivote.nouns import verb
-from distrivote.voting.tallies import in_majority_only
+from distrivote.voting.caveats import in_majority_only
+from distrivote.voting.stopping import stop_rule
 
 DEFAULT_EXPERIMENTS = ("main",)
 
@@ -37,6 +38,8 @@ def evaluate(
     n_repeats: int = N_REPEATS,
     seed: int = 0,
     against_paper: bool = False,
+    rules: Sequence[str] = (),
+    slots: int | None = None,
     n_workers: int = 1,
     watch: Callable[[float, str], None] | None = None,
     clock: Callable[[], float] | None = None,
@@ -48,21 +51,24 @@ def evaluate(
         experiments: Names, as in `experiments.registry`.
         budget: Trajectories per vote; None: 128, or as many as every question has.
         n_repeats: Draws per question.
-        against_paper: Put the paper's numbers beside the measured ones.
+        against_paper: Show the paper's numbers next to the measured ones.
+        rules: The stopping rules that `stopping` compares, by name; none: its own choice.
+        slots: Trajectories in progress at a time, for `stopping`; None: one after the other.
         n_workers: Processes; the numbers do not depend on it.
-        watch: Is told the part that is done, 0 to 1, and what is being done.
-        clock: Gives seconds. With it, the time of each experiment and of each split is measured: these
+        watch: Called with the share that is done, 0 to 1, and the current task.
+        clock: Returns seconds. With it, the time of each experiment and of each split is measured: these
             are the only numbers that differ from run to run.
     """
     sets = distinct(pool_sets)
     wanted = experiments_named(experiments)
     _check(sets, n_repeats)
+    _check_stopping(rules, slots)
     chosen = min(EVALUATION_BUDGET, *(each.smallest for each in sets)) if budget is None else budget
     check_budget(sets, chosen)
     studies, notes = studies_of(sets)
     shared, told = shared_questions(sets, studies)
     known = published() if against_paper else None
-    setting = Setting(sets, studies, chosen, n_repeats, seed, known, clock, shared)
+    setting = Setting(sets, studies, chosen, n_repeats, seed, known, clock, shared, tuple(rules), slots)
     beside = paper_notes(known, sets, studies) if known is not None else []
     tell = watch or (lambda _part, _what: None)
     asks = [ask for experiment in wanted for ask in experiment.asks(setting)]
@@ -108,6 +114,13 @@ def _check(sets: tuple[PoolSet, ...], n_repeats: int) -> None:
             raise InputError(f"{each.name} has question {twice} twice: give every question its own id")
 
 
+def _check_stopping(rules: Sequence[str], slots: int | None) -> None:
+    for rule in rules:
+        stop_rule(rule)
+    if slots is not None and slots < 1:
+        raise InputError(f"{slots} slots", hint="give a number from 1", argument="slots")
+
+
 def _result(experiment: Experiment, setting: Setting, scores: Scores, against_paper: bool) -> Result:
     clock = setting.clock
     begun = clock() if clock is not None else 0.0
@@ -125,7 +138,7 @@ def _result(experiment: Experiment, setting: Setting, scores: Scores, against_pa
 
 
 def _merged(notes: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
-    """Return each note once, and as one those that differ only in the model they begin with.
+    """Return each note once; notes that differ only in the model that they begin with are merged.
 
     >>> _merged(["a: no run", "b: no run", "c: none", "the rest"], "abc")
     ('a, b: no run', 'c: none', 'the rest')

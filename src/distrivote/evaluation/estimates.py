@@ -1,8 +1,8 @@
-"""How sure is a mean over questions? Spread over repeats, bootstrap intervals, paired comparisons.
+"""The uncertainty of a mean over questions: spread over repeats, bootstrap intervals, paired comparisons.
 
-A `Sample` is what one method got on the questions of one benchmark. Means over several benchmarks are
-means over all their questions, so that each benchmark weighs as much as it has questions. The bootstrap
-draws questions again within each benchmark, with the same numbers for every method: two methods are
+A `Sample` holds the values of one method on the questions of one benchmark. Means over several benchmarks are
+means over all their questions, so that a benchmark's weight is its number of questions. The bootstrap
+resamples questions within each benchmark, with the same random numbers for every method: two methods are
 compared on the same questions and the same draws.
 """
 
@@ -21,8 +21,8 @@ from distrivote.evaluation.pools import Floats
 N_RESAMPLES = 2000
 LEVEL = 0.95
 MIN_QUESTIONS = 6
-"""With fewer questions no difference is called real: five that all differ the same way happen by chance
-in one of 16 cases (sign test), which is more than 5%."""
+"""With fewer questions no difference is called real: five differences of the same sign happen by chance in
+one of 16 cases (sign test), which is more than 5%."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,13 +34,13 @@ class Sample:
     """The questions."""
 
     questions: Floats
-    """(n_questions,) Means over repeats, NaN where a question has no value."""
+    """(n_questions,) Means over repeats, NaN if a question has no value."""
 
     repeats: Floats
-    """(n_repeats,) Sums over questions, of the values that there are."""
+    """(n_repeats,) Sums over the questions that have a value."""
 
     counts: Floats
-    """(n_repeats,) How many values there are."""
+    """(n_repeats,) The number of values."""
 
 
 class Estimate(NamedTuple):
@@ -62,19 +62,19 @@ class Estimate(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One method less another, on the same questions."""
+    """The difference between two methods on the same questions."""
 
     difference: float
     low: float | None
     high: float | None
     n_questions: int
     real: bool
-    """Whether the interval leaves out 0 and there are enough questions to say so."""
+    """Whether the interval excludes 0 and there are enough questions."""
 
 
 @lru_cache(maxsize=8)
 def resamples(seed: int, benchmark: str, n: int) -> Floats:
-    """Return (N_RESAMPLES, n) how often each question is drawn, the same in all calls."""
+    """Return (N_RESAMPLES, n) how often each question is drawn; the same in all calls."""
     rng = generator(seed, "bootstrap", benchmark)
     return rng.multinomial(n, np.full(n, 1.0 / n), size=N_RESAMPLES).astype(np.float64)
 
@@ -112,9 +112,9 @@ def estimate(samples: Sequence[Sample], seed: int) -> Estimate:
 
 
 def compare(ours: Sequence[Sample], theirs: Sequence[Sample], seed: int) -> Comparison | None:
-    """Return ours less theirs, over the questions that both have; None if there are none.
+    """Return ours minus theirs, over the questions that both have; None if there are none.
 
-    Samples belong together by benchmark, questions by name.
+    Samples are matched by benchmark, questions by name.
     """
     others = {sample.benchmark: sample for sample in theirs}
     strata = []

@@ -1,6 +1,6 @@
-"""Answers of one question and what is known of their truth, made into a pool.
+"""Answers of one question and what is known about their truth -> a pool.
 
-Truth comes by row, and rows may not say it: 1 right, 0 wrong, `UNKNOWN`.
+Truth is given by row: 1 right, 0 wrong, or `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNKNOWN = -1
 
 
 def known_pool(question: str, arrays: Mapping[str, Any]) -> Pool | None:
-    """Return the pool of one question; None if nobody knows which answers are right."""
+    """Return the pool of one question; None if it is not known which answers are right."""
     truth = arrays["truth"]
     if (truth == UNKNOWN).all():
         return None
@@ -43,7 +43,7 @@ def known_pool(question: str, arrays: Mapping[str, Any]) -> Pool | None:
 
 
 def _in_order(classes: Ints) -> Ints:
-    """Number the classes anew, in the order in which they first appear."""
+    """Renumber the classes in the order in which they first appear."""
     given, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
     first = np.where(given < 0, -1, first)
     numbers = np.empty(len(given), dtype=np.int64)
@@ -52,7 +52,7 @@ def _in_order(classes: Ints) -> Ints:
 
 
 def _known(classes: Ints, truth: Any) -> Flags:
-    """Return what is right; a row that does not say goes by the others of its answer, else it is wrong."""
+    """Return what is right; an unknown row is like others with its answer, otherwise wrong."""
     correct = np.asarray(truth == 1) & (classes >= 0)
     unsaid = (truth == UNKNOWN) & (classes >= 0)
     for number in np.unique(classes[unsaid]).tolist():

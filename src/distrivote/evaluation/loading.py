@@ -1,7 +1,7 @@
-"""Runs and tables of sampled answers, read as pool sets: where the evaluation meets the disk.
+"""Reads runs and tables of sampled answers as pool sets.
 
-Only the columns that the experiments need are read. What has no known truth is left out, counted and
-said.
+Only the columns that the experiments need are read. Questions without known truth are left out, and a note
+counts them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Same
 from distrivote.answers.remarks import Remarks
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, LENGTH
 from distrivote.errors import InputError, UnknownNameError
@@ -62,22 +62,22 @@ def load_pool_sets(
     columns: Columns | None = None,
     signal: str | None = None,
     reads: Collection[str] = ("measures", "lengths"),
-    same: str | Equality | None = None,
+    same: Same | None = None,
 ) -> Loaded:
     """Read runs, and tables as `distrivote vote` reads them.
 
     Args:
         paths: Folders of runs, or files of sampled answers.
-        columns: What the columns of files are called; with `by`, each of its values is a model.
-        signal: What is voted with, in runs and files, instead of the confidence: a measure, `length`, a
-            column, or `auto` for a mix of all that there are.
+        columns: The names of the columns of files; with `by`, each of its values is a model.
+        signal: What votes use instead of the confidence, in runs and files: a measure, `length`, a column,
+            or `auto` for a mix of all of them.
         reads: What else is needed, of `READS`: `measures` for all confidences, `lengths` for steps and
             tokens, `traces` for the steps of each question's first trajectories, `top-mass` for the
             probability of the k most probable tokens.
-        same: When two answers are one, and when one is right; what a run says and for files math if None.
+        same: When two answers are equal, and when one is right; None: that of a run, and math for files.
 
     Raises:
-        InputError: If nothing with a known truth is left.
+        InputError: If no question with known truth is left.
     """
     for what in reads:
         if what not in READS:
@@ -87,7 +87,7 @@ def load_pool_sets(
     empty: list[str] = []
     for path in paths:
         if is_run(path):
-            run = Run.open(path, same)
+            run = Run.open(path, same, partial=columns is not None and columns.partial)
             if not len(run.table(("sample",))):
                 empty.append(path)
                 notes += [*run.notes, f"{path} holds no trajectories yet: it is left out"]
@@ -95,6 +95,8 @@ def load_pool_sets(
             found = [_of_run_by(run, signal, reads, notes)]
         else:
             found = list(_of_table(path, columns or Columns(), signal, same, notes))
+            if "lengths" in reads:
+                found = _with_lengths(path, columns or Columns(), same, found)
         for one in found:
             if one.pools:
                 sets.append(one)
@@ -207,7 +209,7 @@ def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[s
         arrays["n_tokens"] = table["n_tokens"].fill_null(0).to_numpy().astype(np.int64)
     if "lengths" in reads:
         if table["step_ends"].null_count < len(table):
-            # A step that the end of the text cut short is a step of its own.
+            # An unfinished step at the end of the text counts as a step.
             whole = pc.fill_null(pc.list_value_length(table["step_ends"]), 0).to_numpy()
             arrays["n_steps"] = whole.astype(np.int64)
         if table["text"].null_count < len(table):
@@ -236,7 +238,7 @@ def _run_set(name: str, manifest: Manifest, pools: tuple[Pool, ...]) -> PoolSet:
 
 
 def _conditions(manifest: Manifest) -> dict[str, float | int | str | bool | None]:
-    """Return under what a run was sampled and graded; None for what its manifest does not say."""
+    """Return the conditions of a run; None for those that its manifest does not have."""
     told: dict[str, Any] = {
         **{name: getattr(manifest, name, None) for name in CONDITIONS},
         **{name: value for name, value in manifest.sampling.items() if name in CONDITIONS},
@@ -249,7 +251,7 @@ def _conditions(manifest: Manifest) -> dict[str, float | int | str | bool | None
 
 
 def _plainly(value: Any) -> float | int | str | bool | None:
-    """Return a setting as one plain value; empty texts and lists are none."""
+    """Return a setting as one plain value; empty texts and lists are None."""
     if isinstance(value, (list, tuple)):
         return ", ".join(map(repr, value)) or None
     return value if isinstance(value, (bool, int, float)) else (str(value or "") or None)
@@ -272,7 +274,7 @@ def _settings(ssc: Mapping[str, Any]) -> dict[str, float | int | str | bool | No
 
 
 def _of_table(
-    path: str, columns: Columns, signal: str | None, same: str | Equality | None, notes: list[str]
+    path: str, columns: Columns, signal: str | None, same: Same | None, notes: list[str]
 ) -> Iterator[PoolSet]:
     stem = Path(path).stem
     blocks = (
@@ -299,8 +301,24 @@ def _of_table(
         yield PoolSet(name, model, stem, tuple(pools))
 
 
+def _with_lengths(path: str, columns: Columns, same: Same | None, sets: Sequence[PoolSet]) -> list[PoolSet]:
+    """Return the sets of a file with the lengths of their trajectories, where it has the column."""
+    try:
+        lengths = list(_of_table(path, columns, LENGTH, same, []))
+    except InputError:  # no such column, or one that holds no lengths
+        return list(sets)
+    found = []
+    for one, other in zip(sets, lengths, strict=True):
+        pools = []
+        for pool, shortness in zip(one.pools, other.pools, strict=True):
+            tokens = np.nan_to_num(1000.0 / shortness.confidence)
+            pools.append(dataclasses.replace(pool, n_tokens=np.rint(tokens).astype(np.int64)))
+        found.append(dataclasses.replace(one, pools=tuple(pools)))
+    return found
+
+
 def _blocks(
-    path: str, columns: Columns, signal: str | None, same: str | Equality | None, notes: list[str]
+    path: str, columns: Columns, signal: str | None, same: Same | None, notes: list[str]
 ) -> list[Questions]:
     with open_table(path, columns if signal is None else with_signal(columns, signal), same) as table:
         try:
@@ -311,7 +329,7 @@ def _blocks(
     return found
 
 
-def _mixed(path: str, columns: Columns, same: str | Equality | None, notes: list[str]) -> list[Questions]:
+def _mixed(path: str, columns: Columns, same: Same | None, notes: list[str]) -> list[Questions]:
     mixed = mixed_questions(path, columns, same)
     for model, weights in mixed.weights.items():
         name = Path(path).stem + (f"/{model}" if model else "")
@@ -320,7 +338,7 @@ def _mixed(path: str, columns: Columns, same: str | Equality | None, notes: list
 
 
 def _table_pool(block: Questions, index: int, judge: Judge) -> tuple[Pool | None, int]:
-    """Return a question's pool, None if nobody knows what is right, and how many gradings are doubtful."""
+    """Return a question's pool (None if the truth is unknown) and the number of uncertain gradings."""
     span = slice(int(block.offsets[index]), int(block.offsets[index + 1]))
     classes = block.classes[span]
     truth = np.full(len(classes), UNKNOWN, dtype=np.int8)

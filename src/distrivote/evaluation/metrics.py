@@ -1,7 +1,7 @@
 """Measures of trajectories with known truth (section 6 of the method): arrays in, numbers out.
 
-Rows are pools, columns trajectories; `members` says who counts. What is not defined, such as the AUROC
-of a pool in which all are right, is NaN. Nothing here knows of draws or intervals.
+Rows are pools, columns trajectories; `members` says which count. A value that is not defined, such as the
+AUROC of a pool in which all are right, is NaN.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def auroc(confidence: Floats, correct: Flags, members: Flags) -> Floats:
     n, m = values.shape
     wrong_before = np.zeros((n, m + 1))
     np.cumsum(inside & ~right, axis=1, out=wrong_before[:, 1:])
-    # Equal values form a run: those before it are less sure, those in it are ties.
+    # Equal values are consecutive: those before them are less sure, those among them are ties.
     starts = np.zeros((n, m), dtype=np.int64)
     starts[:, 1:] = np.where(values[:, 1:] != values[:, :-1], np.arange(1, m), 0)
     np.maximum.accumulate(starts, axis=1, out=starts)

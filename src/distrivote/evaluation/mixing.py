@@ -1,4 +1,4 @@
-"""Pool sets that vote with another signal: the length of trajectories, or a mix of all measures."""
+"""Pool sets with another signal as confidence: the length of trajectories, or a mix of all measures."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from distrivote.voting.signals import combine, fullest
 
 
 def by_length(source: PoolSet) -> PoolSet:
-    """Return the set with 1000 / the number of tokens for a confidence: shorter is surer."""
+    """Return the set with 1000 / the number of tokens as confidence: shorter is surer."""
     return _with(source, [_shortness(source.name, pool) for pool in source.pools])
 
 
 def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
-    """Return the set with a mix of its measures for a confidence, and the weight of each.
+    """Return the set with a mix of its measures as confidence, and the weight of each.
 
-    Those take part that the fewest answers lack.
+    The mix uses the measures that are missing for the fewest answers.
     """
     pools = source.pools
     names = dict.fromkeys(name for pool in pools for name in pool.measures)

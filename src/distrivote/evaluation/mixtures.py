@@ -1,7 +1,7 @@
-"""A mixture of any number of Gaussians in one dimension, and how far its components are known groups.
+"""A mixture of any number of Gaussians in one dimension, and how well its components match known groups.
 
-By expectation and maximisation on standardised values, as the split of pools has it, but from groups of equal
-size in the order of the values; no random numbers. Nothing here knows of answers.
+It is fitted by EM on standardised values, as in the split of pools, but started from groups of equal size in
+the order of the values; no random numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Mixture(NamedTuple):
-    """Gaussians as they were fitted, and the likeliest of them for each value."""
+    """Fitted Gaussians, and the most likely of them for each value."""
 
     weights: Floats
     means: Floats
@@ -29,7 +29,7 @@ class Mixture(NamedTuple):
 
 
 def fit_mixture(values: Floats, n_components: int) -> Mixture:
-    """Return so many Gaussians fitted to at least as many values; equal values have one.
+    """Return n Gaussians fitted to at least n values; equal values share one.
 
     >>> fit_mixture(np.array([1.0, 1.1, 5.0, 5.1, 9.0, 9.1]), 3).labels.tolist()
     [0, 0, 1, 1, 2, 2]
@@ -77,7 +77,7 @@ def crossed(first: Ints, second: Ints) -> Ints:
 
 
 def adjusted_rand(first: Ints, second: Ints) -> float:
-    """Return how far two ways of grouping agree: 1 if they are the same, 0 on average by chance.
+    """Return how far two groupings agree: 1 if they are the same, 0 on average by chance.
 
     >>> adjusted_rand(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     1.0

@@ -34,7 +34,7 @@ class PooledAuroc(NamedTuple):
         return _interval(self.resampled) if len(self.questions) > 1 else None
 
     def really_differs(self, other: PooledAuroc) -> bool:
-        """Whether the interval of the difference leaves out 0; no if the questions are few or others."""
+        """Whether the interval of the difference excludes 0; False if the questions are few or differ."""
         if self.questions != other.questions or len(self.questions) < MIN_QUESTIONS:
             return False
         found = _interval(self.resampled - other.resampled)
@@ -50,7 +50,7 @@ def pooled_auroc(pools: Sequence[Pool], benchmark: str, seed: int) -> PooledAuro
         wrong.append(np.sort(pool.confidence[there & ~pool.correct]))
     pairs = _pairs(right, wrong)
     n_right, n_wrong = (np.array([len(some) for some in side], dtype=np.float64) for side in (right, wrong))
-    # Whole numbers and halves: the products are exact, in whatever order they are added.
+    # Integers and halves: the sums are exact in any order.
     drawn = resamples(seed, benchmark, len(pools))
     won = ((drawn @ pairs) * drawn).sum(axis=1)
     value = ratio(pairs.sum()[None], (n_right.sum() * n_wrong.sum())[None])
@@ -59,7 +59,7 @@ def pooled_auroc(pools: Sequence[Pool], benchmark: str, seed: int) -> PooledAuro
 
 
 def mean_auroc(parts: Sequence[PooledAuroc]) -> PooledAuroc:
-    """Return the mean of benchmarks, each weighing as much as it has questions."""
+    """Return the mean of benchmarks, weighted by their numbers of questions."""
     sizes = [len(part.questions) for part in parts]
     return PooledAuroc(
         float(np.average([part.value for part in parts], weights=sizes)),

@@ -1,8 +1,8 @@
-"""Trajectories with known truth, as arrays: what every experiment reads.
+"""Trajectories with known truth as arrays, the input of every experiment.
 
 A `Pool` is one question, a `PoolSet` all questions of one model on one benchmark, sampled with or without
-SelfStepConf. Answers are numbers: class ids that count from 0 in the order of first appearance, -1 for no
-answer. Where they come from (a run, a simulation) is not known here.
+SelfStepConf. Answers are numbers: class ids from 0 in the order of first appearance, -1 for no answer. They
+come from a run or a simulation.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Pool:
     """(n,) -1: no answer."""
 
     correct: Flags
-    """(n,) No answer is wrong."""
+    """(n,) False without an answer."""
 
     confidence: Floats
-    """(n,) The measure that is voted with; NaN where there is none."""
+    """(n,) The measure that votes use; NaN if missing."""
 
     measures: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: other measures by name."""
@@ -46,7 +46,7 @@ class Pool:
     """(n,) Steps counted as the paper counts those of every splitter: by empty lines."""
 
     seconds: Floats | None = None
-    """(n,) How long each took in its engine; NaN where it is not recorded."""
+    """(n,) How long the engine took for each; NaN if not recorded."""
 
     top_mass: Floats | None = None
     """(n,) Mean over tokens of the probability of the k most probable ones."""
@@ -55,7 +55,7 @@ class Pool:
     """(n,) The share of tokens at which these have more than 99%."""
 
     truth: str | None = None
-    """The right answer as it is written, where that is known."""
+    """The right answer as text, if known."""
 
     def __post_init__(self) -> None:
         n = len(self.classes)
@@ -88,7 +88,7 @@ class Trace:
     """Which of the question's trajectories, from 0."""
 
     step_ends: Ints
-    """(n_steps,) The token behind each step."""
+    """(n_steps,) The token after each step."""
 
     step_confidences: Floats
     """(n_steps,) NaN where none was measured."""
@@ -97,7 +97,7 @@ class Trace:
     """The tokens at which reflections begin."""
 
     unfinished: bool = False
-    """Whether the last step was cut short, so that it was not judged."""
+    """Whether the last step is unfinished, so that it was not judged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,10 +112,10 @@ class PoolSet:
     """Whether SelfStepConf steered it: the starred rows."""
 
     settings: Mapping[str, float | int | str | bool | None] = field(default_factory=dict)
-    """alpha, delta, reflection, split, ... of the run, where they are known."""
+    """alpha, delta, reflection, split, ... of the run, if known."""
 
     traces: tuple[Trace, ...] = ()
-    """The first trajectories of each question, where an experiment looks at steps."""
+    """The first trajectories of each question, if an experiment uses steps."""
 
     @property
     def smallest(self) -> int:
@@ -123,14 +123,14 @@ class PoolSet:
         return min((pool.n_trajectories for pool in self.pools), default=0)
 
     def only(self, questions: frozenset[str] | None) -> PoolSet:
-        """Return the set with these questions alone; as it is for None."""
+        """Return the set with only these questions; unchanged for None."""
         if questions is None:
             return self
         return replace(self, pools=tuple(pool for pool in self.pools if pool.question in questions))
 
 
 def common_questions(sets: Sequence[PoolSet]) -> frozenset[str]:
-    """Return the questions that all sets have: the same id, and no other right answer."""
+    """Return the questions that all sets have: with the same id and the same right answer."""
     truths: dict[str, str] = {}
     strange: set[str] = set()
     for each in sets:
@@ -142,7 +142,7 @@ def common_questions(sets: Sequence[PoolSet]) -> frozenset[str]:
 
 
 def distinct(sets: Sequence[PoolSet]) -> tuple[PoolSet, ...]:
-    """Return the sets, each under a name of its own."""
+    """Return the sets with unique names."""
     seen: dict[str, int] = {}
     found = []
     for one in sets:

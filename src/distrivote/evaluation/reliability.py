@@ -1,7 +1,6 @@
-"""Are probabilities to be believed? Reliability, Brier score, calibration error, risk against coverage.
+"""How good probabilities are: reliability, Brier score, calibration error, risk against coverage.
 
-Probabilities and whether what they speak of came true go in, flat arrays of the same length; numbers come
-out. Where probabilities come from is not known here.
+The arguments are flat arrays of the same length: probabilities, and whether the claim was right.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def brier_score(probability: Floats, right: Flags) -> float:
 
 
 class Part(NamedTuple):
-    """The part that is answered if one abstains below a probability."""
+    """The part that is answered with abstention below a probability."""
 
     at_least: float
     coverage: float

@@ -1,4 +1,4 @@
-"""What an experiment gives: tables and charts as data, and notes. How they look is the report's affair.
+"""The result of an experiment: tables and charts as data, and notes. `report` renders them.
 
 Cells are numbers, texts or None. Accuracies, shares and AUROC are fractions here, 0 to 1; `percent` in a
 column's format makes them percentages where they are shown. A chart holds its rows and says which field
@@ -23,13 +23,13 @@ class Column:
     """The field in the rows, and the name in exported files."""
 
     label: str
-    """As a person reads it, with the unit where there is one."""
+    """The header, with the unit if there is one."""
 
     format: Literal["text", "whole", "percent", "number"] = "text"
     decimals: int = 1
 
     spread: str | None = None
-    """The field with the standard deviation over repeats, which are draws. The paper's ± is another one."""
+    """The field with the standard deviation over repeats, which are draws; the paper's ± is another."""
 
     low: str | None = None
     high: str | None = None
@@ -39,7 +39,7 @@ class Column:
     """Which value is set in bold; those whose difference from it is not real are marked too."""
 
     near: str | None = None
-    """The field that is true where the difference from the best one is not real (a paired comparison)."""
+    """The field that is true if the difference from the best one is not real (a paired comparison)."""
 
     paper: str | None = None
     """The field with the paper's own number, in the same unit; its ± is another quantity and not shown."""
@@ -93,7 +93,7 @@ class Chart:
     y: Axis
     rows: tuple[Row, ...]
     series: str | None = None
-    """The field that tells lines, bars or humps apart."""
+    """The field that distinguishes lines, bars or distributions."""
 
     low: str | None = None
     high: str | None = None
@@ -121,7 +121,7 @@ class Result:
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a careful reader should know: what was left out and why, contradictions in the paper."""
+    """Caveats: what was left out and why, contradictions in the paper."""
 
     seconds: float = 0.0
     """How long it took; not part of what is compared."""
@@ -129,7 +129,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All results of one evaluation, and what they rest on."""
+    """All results of one evaluation, with the runs and settings."""
 
     results: tuple[Result, ...]
     sources: tuple[Row, ...]

@@ -1,9 +1,9 @@
-"""Many measures on many draws of many questions, with the work they share done once.
+"""Many measures on many draws of many questions, with shared work done once.
 
-What is asked for (`Ask`) is gathered by pool set, budget and measure of confidence; the draws of some
-questions at a time make a batch, and all measures see the same batch: splits, and splits without a
-rejected answer, are made once per draw. Batches are cut by questions alone and put together in order, so
-that any number of workers gives the same numbers.
+Requests (`Ask`) are grouped by pool set, budget and measure of confidence; the draws of some questions at a
+time make a batch, and all measures use the same batch: splits, and splits without a rejected answer, are
+computed once per draw. Batches depend only on the questions and are joined in order, so that any number of
+workers gives the same numbers.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from distrivote.evaluation.pools import Floats, Pool, PoolSet
 from distrivote.voting.scales import check_confidences
 
 BATCH = 2**17
-"""Trajectories in one batch, as in voting: smaller ones pay for calls, larger ones for memory."""
+"""Trajectories in one batch, as in voting: smaller ones cost calls, larger ones memory access."""
 
 _TOGETHER = 48
-"""Measures that share what was found out about a batch; then it is forgotten, to bound memory."""
+"""Measures that share the results of a batch; then these are discarded, to limit memory."""
 
 EVALUATION = "an evaluation"
-"""What needs positive confidences: all methods are compared, and some weigh by them."""
+"""The name, in errors, of what needs positive confidences: some of the compared methods do."""
 
 _WORTH_WORKERS = 4e7
-"""Trajectories times measures; less is done before workers have started."""
+"""Trajectories times measures; less work is done before worker processes have started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One thing to be measured on every draw of a pool set."""
+    """A measurement on every draw of a pool set."""
 
     source: int
     """Which pool set."""
@@ -52,7 +52,7 @@ class Ask:
 
 
 Scores: TypeAlias = Mapping[Ask, Mapping[str, Sample]]
-"""The values of each measure by name. What could not be measured for want of confidences is absent."""
+"""The values of each measure by name; those that need missing confidences are absent."""
 
 
 class _Batch(NamedTuple):
@@ -73,10 +73,10 @@ def score(
     n_workers: int = 1,
     watch: Callable[[float], None] | None = None,
 ) -> Scores:
-    """Measure everything that is asked for.
+    """Measure all requests.
 
     Args:
-        watch: Is told the part of the work that is done, 0 to 1, from time to time.
+        watch: Called from time to time with the share of the work that is done, 0 to 1.
         n_workers: Processes; numbers are the same for all.
     """
     groups: dict[tuple[int, int, str | None, frozenset[str] | None], list[Ask]] = {}
@@ -111,7 +111,7 @@ def has_confidence(pools: PoolSet, confidence: str | None = None) -> bool:
 
 
 def confidence_of(pool: Pool, confidence: str | None = None) -> Floats:
-    """Return the confidence that is voted with; all NaN where there is none of that name."""
+    """Return the confidence that votes use; all NaN if there is none with this name."""
     if confidence is None:
         return pool.confidence
     missing = np.full(pool.n_trajectories, np.nan)

@@ -1,10 +1,10 @@
-"""Pool sets sorted by what they are sets of: a model, its benchmarks, with and without SelfStepConf.
+"""Pool sets grouped by model and benchmark, with and without SelfStepConf.
 
 A `Study` is one model. For each benchmark it has a plain set, a steered one (the starred rows), or both.
 Further steered sets of the same benchmark, made with other settings, belong to the experiments that
 compare settings. Sets of one benchmark that differ in more than the steering (thinking, template,
-temperature, the limit of tokens, ...: `conditions`) are never compared with each other: the model is a study
-for each, and a note names the difference.
+temperature, the limit of tokens, ...: `conditions`) are never compared with each other: they become separate
+studies of the model, and a note names the difference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from distrivote.evaluation.pools import PoolSet, common_questions
 from distrivote.nouns import count
 
 PUBLISHED_SETTINGS = {"alpha": 0.8, "delta": 0.8, "reflection": "wait"}
-"""The settings of the starred rows, where a choice must be made."""
+"""The settings of the starred rows, if there are several sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,17 @@ class Study:
     """One model under one set of conditions."""
 
     model: str
-    """As it is shown; with its conditions, where there are several."""
+    """For display; with its conditions if there are several studies of the model."""
 
     benches: tuple[Bench, ...]
     """In the order of the paper's columns, others after them."""
 
     name: str = ""
-    """The model's name as its first set has it, by which the paper's numbers are found."""
+    """The model's name in its first set, by which the paper's numbers are found."""
 
     thinking: bool | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Benchmarks as they are shown: the paper's names, or the part before the source."""
+    """Names of benchmarks for display: the paper's names, or the part before the source."""
 
     @property
     def temperature(self) -> float | None:
@@ -70,7 +70,7 @@ class Study:
         return values.pop() if len(values) == 1 else None
 
     def label(self, column: str) -> str:
-        """Return a benchmark's short name; any other column as it is."""
+        """Return a benchmark's short name; any other column unchanged."""
         return self.labels.get(column, column)
 
     def sources(self, starred: bool) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ def _spelling_notes(sets: Sequence[PoolSet]) -> Iterator[str]:
 def _apart(sets: Sequence[PoolSet]) -> tuple[list[str], list[str]]:
     """Return the conditions that divide a model's sets, those that differ on one benchmark, and notes.
 
-    Thinking divides them on whatever benchmarks: a mean over both would be of no model.
+    Thinking always divides them: a mean over both would describe no model.
     """
     benchmarks: dict[str, list[PoolSet]] = {}
     for each in sets:
@@ -155,13 +155,13 @@ def _apart(sets: Sequence[PoolSet]) -> tuple[list[str], list[str]]:
         if names:
             notes.append(
                 f"{sets[0].model} on {some[0].benchmark}: these runs differ in"
-                f" {difference_words(some, names)}, so they are shown apart and not compared"
+                f" {difference_words(some, names)}, so they are shown separately and not compared"
             )
     return list(found), notes
 
 
 def _free(label: str, taken: Mapping[str, object]) -> str:
-    """Return the label, numbered if another study has it."""
+    """Return the label, with a number if another study has it."""
     number, free = 1, label
     while free in taken:
         number += 1
@@ -170,7 +170,7 @@ def _free(label: str, taken: Mapping[str, object]) -> str:
 
 
 def _add(drafts: dict[str, _Draft], draft: _Draft, index: int, sets: Sequence[PoolSet]) -> Iterator[str]:
-    """Put a set into a study, or into one of its own where its place is taken; yield notes."""
+    """Add a set to a study, or to a new one if its place is taken; yield notes."""
     each = sets[index]
     key = benchmark_key(each.benchmark)
     temperature = condition(each, "temperature")
@@ -216,7 +216,7 @@ def _distance(each: PoolSet) -> int:
 def shared_questions(
     sets: Sequence[PoolSet], studies: Sequence[Study]
 ) -> tuple[dict[int, frozenset[str]], list[str]]:
-    """Return for the arms that do not have the same questions those that both have, and notes."""
+    """Return the common questions of arms whose questions differ, and notes."""
     shared: dict[int, frozenset[str]] = {}
     notes = []
     for study in studies:
@@ -237,7 +237,7 @@ def shared_questions(
 
 
 def short_names(benchmarks: Sequence[str]) -> dict[str, str]:
-    """Return benchmarks by the paper's names, or without their source; as they are where that is not enough.
+    """Return names of benchmarks: the paper's, or without their source if that is unique.
 
     >>> short_names(["aime_2025", "arithmetic: built in, seed 0", "a: x", "a: y"])
     {'aime_2025': 'AIME2025', 'arithmetic: built in, seed 0': 'arithmetic', 'a: x': 'a: x', 'a: y': 'a: y'}

@@ -1,7 +1,7 @@
-"""What majority voting, DistriVoting and `auto` make of the draws of a pool set, with the probabilities.
+"""The winners of majority voting, DistriVoting and `auto` on the draws of a pool set, with probabilities.
 
-`auto` is seen twice: as a single vote, which knows nothing but its question, and as one of a whole run,
-whose questions together say what the model's confidences are worth. Every repeat is a run of its own.
+`auto` is evaluated twice: as a single vote, which uses only its question, and as part of a whole run, whose
+questions together determine the trust in the model's confidences. Every repeat counts as one run.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Winners(NamedTuple):
 
     right: Flags
     probability: Floats
-    """By the calibration that ships."""
+    """By the default calibration."""
 
     share: Floats
     """Of the votes; 0 without an answer."""
 
     features: Floats
-    """(n_questions, n_repeats, 2) What a calibration looks at; 0 without an answer."""
+    """(n_questions, n_repeats, 2) The features of a calibration; 0 without an answer."""
 
 
 class _Part(NamedTuple):
@@ -49,24 +49,24 @@ class _Part(NamedTuple):
     winners: dict[str, Winners]
     evidence: Evidence
     right: Flags
-    """(n_pools, n_answers) Which answers are."""
+    """(n_pools, n_answers) Which answers are right."""
 
     seen: Ints
-    """(n_pools, n_answers) Where each answer was seen first."""
+    """(n_pools, n_answers) Where each answer appears first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Votes:
-    """What every method made of every draw: (n_questions, n_repeats)."""
+    """The result of every method on every draw: (n_questions, n_repeats)."""
 
     winners: dict[str, Winners]
     """By method: `METHODS`."""
 
     run_right: Flags
-    """Whether `auto` is right that learned its trust from the whole run."""
+    """Whether `auto` with the trust learned from the whole run is right."""
 
     trusts: tuple[Trust, ...]
-    """(n_repeats,) What was learned."""
+    """(n_repeats,) The learned trust."""
 
     def right(self, way: str) -> Flags:
         """Return whether each winner is right, by a method's name or `WHOLE_RUN`."""
@@ -79,7 +79,7 @@ class Votes:
 
 
 def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Votes:
-    """Vote on draws of `budget` trajectories; None: once, on all that each question has."""
+    """Vote on draws of `budget` trajectories; None: once, on all trajectories of each question."""
     n_repeats = 1 if budget is None else n_repeats
     parts = [_part(draws) for draws in _draws(source, budget, n_repeats, seed)]
 
@@ -111,14 +111,14 @@ def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> 
 
 
 def _elected(odds: Floats, votes: Floats, seen: Ints) -> Ints:
-    """Return the most probable answer, of equal ones that with more votes, then the one seen first."""
+    """Return the most probable answer; on a tie that with more votes, then the one seen first."""
     likely = (odds >= odds.max(axis=1, keepdims=True) - EVEN) & (votes > 0)
     elected: Ints = np.where(likely, votes - seen / (seen.max() + 1.0), -1.0).argmax(axis=1)
     return elected
 
 
 def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[Drawn]:
-    """Yield the draws of all questions, as much at a time as memory should hold."""
+    """Yield the draws of all questions, in batches that fit into memory."""
     longest = max(pool.n_trajectories for pool in source.pools)
     at_once = max(1, BATCH // (longest if budget is None else budget * n_repeats))
     for start in range(0, len(source.pools), at_once):
@@ -130,7 +130,7 @@ def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> It
 
 
 def _whole(pools: Sequence[Pool], longest: int) -> Drawn:
-    """Return whole pools in their own order, filled up with trajectories that have no answer."""
+    """Return complete pools in their own order, padded with trajectories without an answer."""
     classes = np.full((len(pools), longest), -1)
     confidence = np.ones((len(pools), longest))
     correct, right = np.zeros((2, len(pools), longest), dtype=np.bool_)

@@ -1,8 +1,8 @@
-"""A run over a benchmark on a Ray cluster: the same store, written by many workers.
+"""A run over a benchmark on a Ray cluster: one store, written by many workers.
 
-Ray Data does the scheduling: actors with an engine each take batches of questions, are started and stopped
-as there is work, and a batch whose actor died is given to another. Every actor adds to the same run, so
-its folder must be one that all machines see. What is stored already, by whomever, is not sampled again.
+Ray Data does the scheduling: actors with an engine each process batches of questions, are started and stopped
+as needed, and a batch whose actor died is retried on another. Every actor adds to the same run, so its folder
+must be on a file system that all machines share. What is stored already is not sampled again.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ N_TRAJECTORIES = 64
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where the workers run, and what each of them takes."""
+    """Where the workers run, and the resources of each."""
 
     address: str = LOCAL
     n_workers: int = 1
     n_cpus: float = 1.0
-    """Per worker. On a small machine a fraction, since Ray's own readers need some too."""
+    """Per worker. On a small machine use a fraction, since Ray's own readers need some too."""
 
     n_gpus: float = 0.0
     batch_size: int = 4
-    """Questions, or parts of them with 64 trajectories, that a worker has under way together."""
+    """Questions, or parts of them with 64 trajectories, that a worker samples at the same time."""
 
     def __post_init__(self) -> None:
         for name in ("n_workers", "n_cpus", "batch_size"):
@@ -75,7 +75,7 @@ class Stored(NamedTuple):
 
 
 class Worker:
-    """An actor: an engine and a writer, made once, and batches of work one after the other."""
+    """An actor: an engine and a writer, created once, which process one batch after the other."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -85,7 +85,7 @@ class Worker:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         work = self._work
         stored: list[Stored] = []
-        # Opened anew for each batch: it may have been begun by an actor that died.
+        # Opened again for each batch: an actor that died may have begun it.
         with RunWriter(work.run, work.manifest, keep=work.keep) as writer:
             done = writer.done()
             given = [_lacking(pickle.loads(item), done) for item in batch["todo"]]
@@ -107,10 +107,10 @@ def _lacking(item: Todo, done: set[tuple[str, int]]) -> Todo:
 def generate_on_ray(
     work: Work, items: Sequence[Todo], cluster: Cluster, note: Callable[[str], None] = lambda _: None
 ) -> Generator[Stored]:
-    """Sample what is to be done on a cluster and yield what was stored, batch by batch.
+    """Sample the missing trajectories on a cluster and yield what was stored, batch by batch.
 
     `note` is called with what the user should know of the workers' engines, each sentence once.
-    Closing the iterator ends it: what is stored stays, and the same call goes on from there.
+    Closing the iterator stops it: what is stored stays, and the same call continues from there.
     """
     ray = _connected(cluster.address)
     work = replace(work, run=str(Path(work.run).resolve()))
@@ -119,7 +119,7 @@ def generate_on_ray(
         for item in items
         for start in range(0, len(item.samples), N_TRAJECTORIES)
     ]
-    # Two batches or more for each worker, so that all of them have something to do.
+    # At least two batches for each worker, so that all of them are busy.
     batch_size = max(1, min(cluster.batch_size, len(parts) // (2 * cluster.n_workers)))
     said: set[str] = set()
     try:
@@ -171,7 +171,7 @@ def _connected(address: str) -> Any:
 
 
 def _knock(address: str) -> None:
-    """Raise OSError at once where nobody listens: Ray would try for minutes."""
+    """Raise OSError at once if nothing listens there: Ray would retry for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdecimal():
         socket.create_connection((host, int(port)), timeout=10).close()

@@ -1,9 +1,9 @@
-"""An engine that is opened when it is needed: a run that is complete needs none."""
+"""An engine that is opened on first use: a run that is complete needs none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 from distrivote.engines.base import Engine
 from distrivote.engines.choice import EngineChoice, open_engine
@@ -30,14 +30,19 @@ class DeferredEngine:
 
     @property
     def model(self) -> str:
-        """The model's name, which for a server that was not told one only the server knows."""
+        """The model's name; if none was given for a server, the server is asked."""
         if self.choice.model is None and self.choice.engine != "embedded":
             return self.opened.model
         return self.choice.model or BUILT_IN
 
     @property
+    def request_settings(self) -> dict[str, Any]:
+        """What is added to every request to a server, as a run records it."""
+        return self.choice.request_settings()
+
+    @property
     def opened(self) -> Engine:
-        """The engine, which the first look opens."""
+        """The engine, opened on first access."""
         if self._engine is None:
             self._engine = open_engine(self.choice, say=self._say, note=self._note)
         return self._engine

@@ -1,7 +1,7 @@
 """One run from its settings to its last trajectory, here or on a cluster: what `distrivote generate` does.
 
-A run that is there goes on: it knows what it lacks, and refuses other settings or other questions. How far
-it is, is for others to show.
+An existing run continues with what is missing, and refuses other settings or other questions. Displays show
+the progress.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -17,11 +18,12 @@ from distrivote.benchmarks import load
 from distrivote.benchmarks.benchmark import Benchmark
 from distrivote.benchmarks.shard import Shard
 from distrivote.defaults import BUDGET
-from distrivote.engines.base import Engine, Progress, SamplingParams
+from distrivote.engines.base import Engine, Progress, SamplingParams, carried_out
 from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
 from distrivote.generation.cluster import Cluster, Stored, Work, generate_on_ray
 from distrivote.generation.deferred import DeferredEngine
+from distrivote.generation.rounds import check_total
 from distrivote.generation.sampling import generate
 from distrivote.generation.settings import RunSettings, changed_question, free_name
 from distrivote.poll import check_budget
@@ -29,27 +31,28 @@ from distrivote.steering import Steering, steering_of
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep
 from distrivote.store.runs.writer import RunWriter
+from distrivote.store.tables.source import is_run
 from distrivote.voting.stopping import StopRule, stop_rule
 
 
 class RunProgress(NamedTuple):
-    """How far the sampling of a run is, for displays."""
+    """The progress of a run, for displays."""
 
     n_todo: int
-    """Trajectories that the run lacked when it was opened."""
+    """Trajectories that were missing when the run was opened."""
 
     n_questions: int
-    """Questions that lacked some."""
+    """Questions with missing trajectories."""
 
     n_added: int = 0
     n_begun: int = 0
-    """Questions of which some were added."""
+    """Questions to which some were added."""
 
     n_tokens: int = 0
     """Of the trajectories that were added."""
 
     n_sampled: int = 0
-    """Tokens sampled so far, as the engine counts them: also of unfinished trajectories."""
+    """Tokens sampled so far, by the engine's count, including unfinished trajectories."""
 
     n_reflections: int = 0
     n_known: int = 0
@@ -60,24 +63,29 @@ class RunProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What became of a run."""
+    """The result of a run."""
 
     path: str
     n_todo: int
-    """Trajectories that the run lacked; 0 if it was complete."""
+    """Trajectories that were missing; 0 if the run was complete."""
 
     n_added: int
+    """Trajectories that this call added, without those that another process had stored before."""
+
     n_tokens: int = 0
     n_reflections: int = 0
     accuracy: float | None = None
-    """The share of right ones among those added; None where no right answer is known."""
+    """The share of right ones among those added; None if no right answer is known."""
 
     notes: tuple[str, ...] = ()
-    """What should be known about the run, a sentence each."""
+    """Caveats about the run, a sentence each."""
+
+    n_doubled: int = 0
+    """Trajectories that it sampled and that another process had stored before."""
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a run was sampled: what had finished is stored, and the same call goes on."""
+    """Ctrl-C during sampling: what had finished is stored, and the same call continues."""
 
     def __init__(self, result: RunResult) -> None:
         super().__init__()
@@ -94,6 +102,7 @@ def generate_run(
     steering: Steering = "auto",
     limit: int | None = None,
     stop_when: str | StopRule | None = None,
+    total: int | None = None,
     same: str | None = None,
     shard: Shard | str | None = None,
     keep: Keep = Keep(),  # noqa: B008
@@ -104,25 +113,27 @@ def generate_run(
 ) -> RunResult:
     """Sample every question of a benchmark until it has its budget, and store the trajectories in a run.
 
-    Stopped or killed, the same call goes on: what is stored is not sampled again. A larger budget or limit
-    only adds; other settings or other questions are refused with an InputError.
+    After a stop or a kill the same call continues: what is stored is not sampled again. A larger budget or
+    limit only adds; other settings or other questions raise InputError.
 
     Args:
-        engine: An engine, or a choice of one, which is opened only if the run lacks something.
+        engine: An engine, or an EngineChoice, which is opened only if something is missing.
         benchmark: A benchmark, its name, or the path of a file with questions and answers.
-        path: The folder of the run; it is made if there is none.
+        path: The folder of the run; it is created if there is none.
         budget: Trajectories per question.
-        params: How to sample; by default as far as the engine has memory for.
+        params: How to sample; by default with the token limit of the engine.
         steering: What steers the sampling: "auto" is SelfStepConf, None is plain sampling, or a controller.
         limit: Only the first questions, this many.
         stop_when: A rule that ends the sampling of a question once its vote is settled.
-        same: When two answers are one, by name; by default what the questions say.
+        total: How many trajectories all questions have together, spread to where they help most; then
+            `budget` is the most that one may have. A larger total only adds.
+        same: When two answers are equal, by name; by default what the questions say.
         shard: The share of the questions to sample here, as "1/4"; other processes sample the others.
         keep: What to store of each trajectory.
-        new: Where the run at `path` has other settings or questions, make `path-2`, `path-3`, ...
-        max_tokens_total: Stop in good order after this many tokens.
+        new: If the run at `path` has other settings or questions, make `path-2`, `path-3`, ...
+        max_tokens_total: Stop cleanly after this number of tokens.
         cluster: Sample on a Ray cluster; this needs an EngineChoice.
-        watch: Called with how far it is.
+        watch: Called with the progress.
     """
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}", hint="ask for at least one problem", argument="limit")
@@ -136,6 +147,7 @@ def generate_run(
         budget=budget,
         limit=limit,
         rule=stop_rule(stop_when),
+        total=total,
         shard=shard if isinstance(shard, Shard) else Shard.parse(shard),
         same=same,
     )
@@ -160,7 +172,7 @@ def sample_run(
     watch: Callable[[RunProgress], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
-    """Sample what the run of that path lacks (see `generate_run`); `note` gets each note as it comes up."""
+    """Sample what is missing in the run at `path` (see `generate_run`); `note` is called with each note."""
     if isinstance(engine, EngineChoice):
         with DeferredEngine(engine, note=note) as deferred:
             return sample_run(
@@ -172,13 +184,16 @@ def sample_run(
                 note=note,
             )
     check_budget(settings.budget)
+    is_other = settings.rule is not None or settings.shard != Shard() or cluster is not None
+    check_total(settings.total, len(settings.benchmark.problems), other=is_other)
     if max_tokens_total is not None and max_tokens_total < 1:
         raise InputError(
             f"max_tokens_total is {max_tokens_total}", hint="give 1 or more", argument="max_tokens_total"
         )
     if cluster is not None and not isinstance(engine, DeferredEngine):
-        raise InputError("a cluster opens engines of its own: give an EngineChoice, not an open engine")
-    manifest = settings.manifest(engine.name, engine.model)
+        raise InputError("a cluster opens its own engines: give an EngineChoice, not an open engine")
+    settings = _steered_as_possible(engine, settings, None if new else path)
+    manifest = settings.manifest(engine.name, engine.model, getattr(engine, "request_settings", None))
     if new:
         path = free_name(path, manifest, settings.benchmark.problems)
     with _Generation(path, manifest, settings, keep, watch, note) as generation:
@@ -197,8 +212,27 @@ def sample_run(
         return generation.result()
 
 
+def _steered_as_possible(
+    engine: Engine | DeferredEngine, settings: RunSettings, path: str | None
+) -> RunSettings:
+    """Return the settings without a controller that is optional and that the engine can't carry out.
+
+    A run that was begun with it needs it.
+    """
+    controller = settings.controller
+    if controller is None or not controller.optional:
+        return settings
+    if path is not None and is_run(path) and Manifest.load(Path(path)).ssc is not None:
+        return replace(settings, controller=controller.required())
+    if isinstance(engine, DeferredEngine):
+        if engine.name != "openai":
+            return settings
+        engine = engine.opened
+    return replace(settings, controller=carried_out(engine, controller))
+
+
 class _Generation:
-    """A run that is open for sampling; it is made if there is none, and goes on if there is one."""
+    """A run that is open for sampling; it is created if there is none, and continued if there is one."""
 
     def __init__(
         self,
@@ -225,8 +259,7 @@ class _Generation:
         self._work = settings.lacking(path, done)
         self._begun: set[str] = set()
         self._is_here = True
-        n_todo = sum(len(item.samples) for item in self._work)
-        self.progress = RunProgress(n_todo, len(self._work))
+        self.progress = RunProgress(settings.n_lacking(self._work, len(done)), len(self._work))
 
     def _tell(self, *notes: str) -> None:
         self._notes += notes
@@ -234,7 +267,7 @@ class _Generation:
             self._note(each)
 
     def sample(self, engine: Engine, max_tokens_total: int | None) -> Generator[Stored]:
-        """Sample what is lacking and yield it as it is stored (see `generate`)."""
+        """Sample what is missing and yield it as it is stored (see `generate`)."""
 
         def watch(progress: Progress) -> None:
             self.progress = self.progress._replace(n_sampled=progress.n_tokens)
@@ -244,6 +277,7 @@ class _Generation:
         made = generate(
             *(engine, self._work, self._writer, settings.params, settings.controller),
             stop_when=settings.rule,
+            total=settings.total,
             max_tokens_total=max_tokens_total,
             watch=watch,
         )
@@ -254,7 +288,7 @@ class _Generation:
                 yield Stored(item.problem.id, item.trajectory.n_tokens, n_reflections, item.correct)
 
     def sample_on_ray(self, choice: EngineChoice, cluster: Cluster) -> Generator[Stored]:
-        """Let a cluster sample what is lacking and yield it as it is stored (see `generate_on_ray`)."""
+        """Sample what is missing on a cluster and yield it as it is stored (see `generate_on_ray`)."""
         self._is_here = False
         manifest, settings = self._writer.manifest, self._settings
         work = Work(
@@ -264,7 +298,7 @@ class _Generation:
         return generate_on_ray(work, self._work, cluster, self._tell)
 
     def take(self, made: Generator[Stored], max_tokens_total: int | None) -> None:
-        """Count what is stored until all is, or until there are enough tokens."""
+        """Count what is stored until all is, or until the limit of tokens is reached."""
         self._watch(self.progress)
         with closing(made):
             for item in made:
@@ -283,14 +317,16 @@ class _Generation:
                     return
 
     def result(self) -> RunResult:
-        """Return what has become of it so far."""
+        """Return the result so far."""
         done = self.progress
-        # An interrupt may come between the storing of one and its counting.
+        # An interrupt may come after a trajectory is stored and before it is counted.
         n_added = len(self._writer.done()) - self._n_before if self._is_here else done.n_added
+        n_doubled = self._writer.n_doubled() if self._is_here else 0
         accuracy = done.n_right / done.n_known if done.n_known else None
         return RunResult(
-            *(self._path, done.n_todo, n_added, done.n_tokens, done.n_reflections, accuracy),
+            *(self._path, done.n_todo, n_added - n_doubled, done.n_tokens, done.n_reflections, accuracy),
             notes=tuple(self._notes),
+            n_doubled=n_doubled,
         )
 
     def __enter__(self) -> Self:

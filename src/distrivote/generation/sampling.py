@@ -1,30 +1,32 @@
-"""A run over a benchmark: every problem sampled until it has its budget, everything stored as it comes.
+"""A run over a benchmark: every problem is sampled until it has its budget, and stored as it arrives.
 
-What is stored is never sampled again. The random numbers of a trajectory are fixed by the run's seed, its
-question and its number, so that a run that was stopped goes on as if it had not been, and a larger budget
+What is stored is never sampled again. The random numbers of a trajectory depend only on the run's seed, its
+question and its number, so that a run that was stopped continues as if it had not been, and a larger budget
 only adds.
 
-With a rule that stops sampling early, a question whose vote is settled lacks nothing. Nothing is written
-down about that: the rule is asked again about what is stored, and says the same. So what comes in for a
-question after it was settled is not stored.
+With a rule that stops sampling early, a question whose vote is settled is complete. That is not stored: the
+rule is evaluated again on what is stored, with the same result. So trajectories that arrive after a question
+was settled are not stored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import GRADING_BUDGET, same_answer
 from distrivote.answers.extract import extractor
+from distrivote.answers.kinds import kind_named
 from distrivote.defaults import SPLIT
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams
 from distrivote.errors import InputError
+from distrivote.generation.rounds import Todo as Todo
+from distrivote.generation.rounds import by_doubling, by_worth
 from distrivote.poll import Poll, check_budget
 from distrivote.problem import Problem
 from distrivote.steering import Steering, steering_of
@@ -34,6 +36,7 @@ from distrivote.store.runs.run import Run
 from distrivote.store.runs.sources import SOURCE, SOURCED, has_top_k, whole_ks
 from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Trajectory
+from distrivote.voting.ballot import Ballot
 from distrivote.voting.stopping import StopRule, stop_rule
 
 
@@ -47,20 +50,13 @@ def question_seed(seed: int, question_id: str) -> int:
     return int.from_bytes(digest)
 
 
-class Todo(NamedTuple):
-    """What a problem still lacks."""
-
-    problem: Problem
-    samples: tuple[int, ...]
-
-
 def todo(
     problems: Sequence[Problem],
     budget: int,
     done: set[tuple[str, int]],
     settled: Collection[str] = (),
 ) -> tuple[Todo, ...]:
-    """Return the problems that lack samples, and which; those whose id is among `settled` lack none."""
+    """Return the problems with missing samples, and which; those whose id is in `settled` are complete."""
     check_budget(budget)
     lacking = (
         Todo(problem, tuple(i for i in range(budget) if (problem.id, i) not in done))
@@ -71,18 +67,18 @@ def todo(
 
 
 def settled_questions(run: Run, rule: StopRule, budget: int) -> frozenset[str]:
-    """Return the ids of the stored questions of which the rule wants no more."""
+    """Return the ids of the stored questions that the rule settles."""
     return frozenset(_Polls(rule, budget, run).settled)
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One trajectory that is on its way to the disk."""
+    """One trajectory that was given to the writer."""
 
     problem: Problem
     trajectory: Trajectory
     correct: bool | None
-    """None where the right answer is not known."""
+    """None if the right answer is not known."""
 
 
 def generate(
@@ -93,14 +89,16 @@ def generate(
     steering: Steering = "auto",
     *,
     stop_when: str | StopRule | None = None,
+    total: int | None = None,
     max_tokens_total: int | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Generator[Made]:
-    """Sample what is to be done, store it, and yield it as it comes.
+    """Sample the missing trajectories, store them, and yield them as they arrive.
 
-    Closing the iterator, or `max_tokens_total` tokens in this call, ends it in good order: what has
-    finished is stored, what was under way is dropped and made again next time. `stop_when` ends the
-    sampling of each question once its vote is settled within the budget of the run.
+    Closing the iterator, or `max_tokens_total` tokens in this call, stops it cleanly: what has finished is
+    stored, unfinished trajectories are dropped and sampled again next time. `stop_when` ends the sampling of
+    each question once its vote is settled within the budget of the run; `total` is how many trajectories all
+    questions together have at the end, spread to where they help most.
     """
     controller = steering_of(steering)
     if controller is not None and controller.n_warmup:
@@ -112,64 +110,83 @@ def generate(
     for item in work:
         same.check_truth(item.problem.answer)  # not after hours of sampling
     writer.flush()
-    run = Run.open(writer.path)
-    polls = _Polls(stop_rule(stop_when), writer.manifest.budget, run)
+    run = Run.open(writer.path, partial=True)
+    budget = writer.manifest.budget
+    polls = _Polls(stop_rule(stop_when), budget, run, kept=total is not None)
     stored = run.table((*SOURCED, SOURCE, "k", "flaw"))
-    # Older runs have entropies of the top k: then they go on with such.
+    # Older runs have entropies of the top k, and continue with those.
     by_top_k, ks = has_top_k(stored), whole_ks(stored)
     work = [item for item in work if not polls.is_settled(item.problem.id)]
     split = controller.split if controller is not None and controller.split is not None else SPLIT
+    kind = None if writer.manifest.answer is None else kind_named(writer.manifest.answer)
     if controller is not None and work:
         # The questions of a run are all put in one way.
-        controller = controller.answering(extractor(work[0].problem.extractor))
-    jobs = [
-        Job(
-            item.problem.messages(),
-            replace(params, seed=question_seed(params.seed, item.problem.id)),
-            item.samples,
-            over=partial(polls.is_settled, item.problem.id),
-        )
-        for item in work
-    ]
-    n_tokens = 0
-    with closing(engine.sample_all(jobs, controller, watch=watch)) as samples:
-        for number, trajectory in samples:
-            problem = work[number].problem
-            n_tokens += trajectory.n_tokens
-            if polls.is_settled(problem.id):
-                continue
-            alike = replace(trajectory, entropies=None, self_certainties=None) if by_top_k else trajectory
-            row = row_of(problem, alike, seed=jobs[number].params.seed, split=split)
-            _check_k(row, ks, writer)
-            writer.add(row)
-            polls.add(row)
-            yield Made(problem, trajectory, _is_right(row.answer, problem.answer, same))
-            if max_tokens_total is not None and n_tokens >= max_tokens_total:
-                return
+        find = extractor(work[0].problem.extractor) if kind is None else kind.find
+        controller = controller.answering(find)
+    rounds: Iterable[Sequence[Todo]] = (work,)
+    if total is not None:
+        rounds = by_worth(work, total, lambda: polls.n_rows, polls.ballot)
+    elif stop_when is not None:
+        rounds = by_doubling(work, budget, polls.is_settled)
+    n_tokens = n_before = 0
+
+    def tell(progress: Progress) -> None:
+        if watch is not None:
+            watch(progress._replace(n_tokens=n_before + progress.n_tokens))
+
+    for some in rounds:
+        n_before = n_tokens
+        jobs = [
+            Job(
+                item.problem.messages(),
+                replace(params, seed=question_seed(params.seed, item.problem.id)),
+                item.samples,
+                over=partial(polls.is_settled, item.problem.id),
+            )
+            for item in some
+        ]
+        with closing(engine.sample_all(jobs, controller, watch=tell)) as samples:
+            for number, trajectory in samples:
+                problem = some[number].problem
+                n_tokens += trajectory.n_tokens
+                if polls.is_settled(problem.id):
+                    continue
+                alike = replace(trajectory, entropies=None, self_certainties=None) if by_top_k else trajectory
+                row = row_of(problem, alike, seed=jobs[number].params.seed, split=split, extract=kind)
+                check_k(row, ks, writer)
+                writer.add(row)
+                polls.add(row)
+                yield Made(problem, trajectory, _is_right(row.answer, problem.answer, same))
+                if max_tokens_total is not None and n_tokens >= max_tokens_total:
+                    return
 
 
-def _check_k(row: Row, ks: set[int], writer: RunWriter) -> None:
-    """Refuse a row whose confidence would not compare with the others; a flawed one is marked as it is."""
+def check_k(row: Row, ks: set[int], writer: RunWriter) -> None:
+    """Refuse a row whose confidence is not comparable with the others; a flawed row has its mark already."""
     if not row.k or row.flaw is not None:
         return
     if ks and row.k not in ks:
         raise InputError(
             f"{writer.path} has confidences of the {max(ks)} most probable tokens, and the replies now come"
-            f" with {row.k}: their values do not compare, so use a server that gives {max(ks)}, or begin"
+            f" with {row.k}: these are not comparable, so use a server that gives {max(ks)}, or begin"
             " another run"
         )
     ks.add(row.k)
 
 
 class _Polls:
-    """Which questions of a run want no more: at first by what is stored, then by what comes in."""
+    """Which questions of a run are settled: first by what is stored, then by what arrives."""
 
-    def __init__(self, rule: StopRule | None, budget: int, run: Run) -> None:
+    def __init__(self, rule: StopRule | None, budget: int, run: Run, *, kept: bool = False) -> None:
         self._rule, self._budget = rule, budget
+        self._kept = kept or rule is not None
+        self.n_rows = 0
+        """How many trajectories there are, where votes are kept."""
+
         self._same = run.grading.same
         self._polls: dict[str, Poll] = {}
         self.settled: set[str] = set()
-        if rule is None:
+        if not self._kept:
             return
         table = run.table(("question_id", "sample", "answer", "confidence"))
         for name, sample, answer, confidence in zip(
@@ -177,19 +194,26 @@ class _Polls:
         ):
             value = math.nan if confidence is None else confidence
             self._accept(Row(question_id=name, sample=sample, answer=answer, confidence=value))
-        for name in self._polls:
+        for name in self._polls if rule is not None else ():
             self._ask(name)
+
+    def ballot(self, question_id: str) -> Ballot | None:
+        """Return the votes of a question so far, by the numbers of the trajectories; None without any."""
+        poll = self._polls.get(question_id)
+        return None if poll is None else poll.ballot()
 
     def is_settled(self, question_id: str) -> bool:
         return question_id in self.settled
 
     def add(self, row: Row) -> None:
-        if self._rule is not None:
+        if self._kept:
             self._accept(row)
+        if self._rule is not None:
             self._ask(row.question_id)
 
     def _accept(self, row: Row) -> None:
         name = row.question_id
+        self.n_rows += 1
         if name not in self._polls:
             self._polls[name] = Poll(
                 Problem(name, id=name),

@@ -1,10 +1,10 @@
-"""Inspect AI: a reducer that votes over the epochs of a sample, and a scorer that keeps confidences.
+"""Inspect AI: a reducer that votes over the epochs of a sample, and a scorer that stores confidences.
 
     Task(..., scorer=with_confidence(match(numeric=True)), epochs=Epochs(32, distrivote()),
          config=GenerateConfig(logprobs=True, top_logprobs=20))
 
-A reducer sees the scores of a sample's epochs and nothing else. `with_confidence` therefore reads the
-log-probabilities while they are there, and puts the trajectory's confidence into the score's metadata.
+A reducer gets only the scores of a sample's epochs. `with_confidence` therefore reads the log-probabilities
+when the sample is scored, and puts the trajectory's confidence into the score's metadata.
 
 Inspect finds the reducers by the names `distrivote/distrivote` and `distrivote/majority_answer`, through
 the package's entry point. Its own `mode` counts values (right and wrong), not answers.
@@ -26,7 +26,7 @@ from distrivote.defaults import METHOD
 from distrivote.errors import MissingPackageError
 from distrivote.integrations.repeats import Voted, vote_on
 from distrivote.integrations.replies import reply_confidence
-from distrivote.problem import DEFAULT_SAME
+from distrivote.prompts import DEFAULT_SAME
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
 
@@ -54,7 +54,7 @@ def distrivote(method: str = METHOD, same: str = DEFAULT_SAME) -> ScoreReducer:
 
     Args:
         method: A name such as "dis-gmm" or "wsc-top:0.1".
-        same: When two answers are one: text, notation, math or choice.
+        same: When two answers are equal: text, notation, math or choice.
 
     The value is the most frequent one among the scores that gave the winning answer. Of answers with
     equal scores the one of the earlier epoch wins, and of equally frequent values the earlier one.
@@ -69,7 +69,7 @@ def distrivote(method: str = METHOD, same: str = DEFAULT_SAME) -> ScoreReducer:
 
 @score_reducer
 def majority_answer(same: str = DEFAULT_SAME) -> ScoreReducer:
-    """Reduce to the score of the most frequent answer, to stand beside `distrivote` in the results."""
+    """Reduce to the score of the most frequent answer, for comparison with `distrivote` in the results."""
     return distrivote(method="sc", same=same)
 
 
@@ -80,11 +80,11 @@ def with_confidence(
     measure: str = DEFAULT_MEASURE,
     k: int = DEFAULT_K,
 ) -> Scorer:
-    """Wrap a scorer so that its scores say how sure the model was, in metadata["confidence"].
+    """Wrap a scorer so that its scores have the model's confidence in metadata["confidence"].
 
-    The model must be asked for logprobs=True, top_logprobs=20. `extract` finds where in the reply its
-    answer is. The scorer's own answer is what is voted on; only where that is the whole reply, as with
-    `includes` and the model-graded scorers, the extracted one takes its place.
+    The model must be called with logprobs=True, top_logprobs=20. `extract` finds the answer in the reply.
+    The vote uses the scorer's own answer; only if that is the whole reply, as with `includes` and the
+    model-graded scorers, it uses the extracted one.
     """
     wrapped = _with_confidence(scorer, extract=extract, measure=measure, k=k)
     registry_info(wrapped).metadata["metrics"] = registry_info(scorer).metadata["metrics"]
@@ -118,7 +118,7 @@ def _with_confidence(
 def _confidence(
     output: ModelOutput, extract: str | re.Pattern[str] | OwnExtractor, measure: str, k: int
 ) -> dict[str, Any]:
-    """Return what metadata says of the confidence in the first choice."""
+    """Return the metadata about the confidence of the first choice."""
     if not output.choices:
         return {"confidence": None, "confidence_notes": ["there is no reply"]}
     choice = output.choices[0]
@@ -148,15 +148,15 @@ def _vote(scores: Sequence[Score], method: Pipeline, same: Equality) -> Voted:
     notes = []
     if len(depths) > 1:
         notes.append(
-            f"Some confidences rest on {min(depths)} log-probabilities per token and some on {max(depths)}:"
-            " they do not compare."
+            f"Some confidences use {min(depths)} log-probabilities per token and some {max(depths)}:"
+            " they are not comparable."
         )
         confidences = [None] * len(scores)
     return vote_on([score.answer for score in scores], confidences, method, same=same, notes=notes)
 
 
 def _reduced(scores: Sequence[Score], voted: Voted) -> Score:
-    """Return the score of the winner: of all, where nobody answered."""
+    """Return the score of the winner; of all scores if none has an answer."""
     tally = voted.tally
 
     def of(answer: object) -> list[Score]:
@@ -186,11 +186,11 @@ def _reduced(scores: Sequence[Score], voted: Voted) -> Score:
 
 
 def _value(scores: Iterable[Score]) -> Any:
-    """Return the most frequent value, the first of several; NaN, which is unscored, if there is none."""
+    """Return the most frequent value, on a tie the first; NaN, which is unscored, if there is none."""
     values = [score.value for score in scores]
     scored = [value for value in values if not (isinstance(value, float) and isnan(value))]
     if not scored:
         return float("nan")
-    # A value may be a list or a dict, which can't be counted as it is.
+    # A value may be a list or a dict, which is not hashable.
     names = [repr(value) for value in scored]
     return scored[names.index(Counter(names).most_common(1)[0][0])]

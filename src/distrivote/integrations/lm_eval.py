@@ -9,9 +9,9 @@
 
 Once this module is imported, `function: distrivote` names the filter too.
 
-The harness hands replies on as strings, without log-probabilities, and then majority voting decides. A
-model of one's own may return `Reply(text, confidence)`, a pair of the two, or a dict with these keys; a
-`Reply` is a string to everything else in the harness. `lm_eval_chat` has such a model.
+The harness passes replies as strings, without log-probabilities; then majority voting decides. Your own model
+may return `Reply(text, confidence)`, a pair of the two, or a dict with these keys; a `Reply` is a string for
+everything else in the harness. `lm_eval_chat` has such a model.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from distrivote.answers.extract import extractor
 from distrivote.defaults import METHOD
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.integrations.repeats import vote_on
-from distrivote.problem import DEFAULT_SAME
+from distrivote.prompts import DEFAULT_SAME
 from distrivote.voting.methods import parse_method
 
 try:
@@ -36,13 +36,13 @@ except ImportError as error:
     raise MissingPackageError("lm-eval", "lm-eval", "voting in lm-evaluation-harness") from error
 
 NO_ANSWER = "[invalid]"
-"""What the harness's own filters give where they find no answer."""
+"""What the harness's own filters return if they find no answer."""
 
 _log = logging.getLogger(__name__)
 
 
 class Reply(str):
-    """A reply that also says how sure the model was of it.
+    """A reply with its confidence.
 
     >>> reply = Reply("The answer is 4.", 9.5)
     >>> reply.endswith("4."), reply.confidence
@@ -59,10 +59,9 @@ class Reply(str):
 
 @register_filter("distrivote")
 class DistrivoteFilter(Filter):
-    """Puts in place of a document's replies the one answer that they elect, "[invalid]" for none.
+    """Replaces a document's replies by the answer that wins their vote, "[invalid]" for none.
 
-    All repeats vote, and all stay in the logged samples. Of answers with equal scores the one that came
-    first wins.
+    All repeats vote, and all stay in the logged samples. On a tie the answer that came first wins.
     """
 
     def __init__(
@@ -72,13 +71,13 @@ class DistrivoteFilter(Filter):
         pattern: str | None = None,
         same: str = DEFAULT_SAME,
     ) -> None:
-        """Take settings as a task file gives them.
+        """Accept the settings of a task file.
 
         Args:
             method: A name such as "dis-gmm" or "wsc-top:0.1".
             extract: How the answer is found in a reply: auto, boxed, choice or number.
             pattern: A regular expression with one group, instead of `extract`.
-            same: When two answers are one: text, notation, math or choice.
+            same: When two answers are equal: text, notation, math or choice.
         """
         self._method = parse_method(method)
         self._find = extractor(extract if pattern is None else re.compile(pattern))

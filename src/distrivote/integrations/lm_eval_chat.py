@@ -1,13 +1,13 @@
-"""lm-evaluation-harness: a model behind a chat server, whose replies come with confidences.
+"""lm-evaluation-harness: a model on a chat server, whose replies have confidences.
 
-It is the harness's `local-chat-completions`, asked for log-probabilities as well. The harness knows it
-once this module is imported; started as a program, the module is the harness's own command with it:
+It is the harness's `local-chat-completions` with log-probabilities. The harness finds it once this module is
+imported; run as a program, the module is the harness's own command with this model:
 
     python -m distrivote.integrations.lm_eval_chat run --model distrivote-chat --apply_chat_template \\
         --model_args model=NAME,base_url=http://localhost:8000/v1/chat/completions --tasks TASK
 
-The harness sends one seed with every request. A server that minds it gives equal repeats, so here a seed
-is sent only if the task's generation_kwargs name one.
+The harness sends the same seed with every request. A server that uses it returns equal repeats, so here a
+seed is sent only if the task's generation_kwargs set one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ except ImportError as error:
 
 @register_model("distrivote-chat")
 class ConfidentChat(LocalChatCompletion):
-    """Takes the model_args of local-chat-completions, and `extract` and `measure`."""
+    """Accepts the model_args of local-chat-completions, and `extract` and `measure`."""
 
     def __init__(self, *, extract: str = "auto", measure: str = DEFAULT_MEASURE, **model_args: Any) -> None:
         extractor(extract)

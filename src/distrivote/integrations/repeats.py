@@ -1,7 +1,7 @@
-"""The repeats of one question, as other people's evaluation programs hand them over -> a tally.
+"""The repeats of one question, as other evaluation programs pass them -> a tally.
 
-Such a program calls at the end of a run that may have taken days. So answers without a confidence are no
-error: what `vote` makes of them is in the tally, with a note.
+Such a program calls at the end of a run that may have taken days. So answers without a confidence are not an
+error: the tally holds the result of `vote` and a note.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from distrivote.answers.equality import Equality
-from distrivote.voting.ballot import Ballot, Tally
+from distrivote.voting.ballot import Ballot
 from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.tally import Tally
 from distrivote.voting.vote import vote
 
 
 class Voted(NamedTuple):
-    """What a vote made of the repeats."""
+    """The result of a vote over the repeats."""
 
     tally: Tally
     answers: list[str | None]
-    """Each repeat's answer under its class's label, so that those for the winner can be told."""
+    """The label of each repeat's class, which identifies the repeats that gave the winner."""
 
 
 def vote_on(
@@ -31,9 +32,9 @@ def vote_on(
     same: str | Equality | None = None,
     notes: Sequence[str] = (),
 ) -> Voted:
-    """Vote on answers; `same` says when two of them are one, by mathematics if nothing is said.
+    """Vote on answers; `same` says when two of them are equal, by default math.
 
-    None is no answer and no confidence.
+    None is a missing answer or confidence.
 
     >>> from distrivote.voting.methods import parse_method
     >>> tally, answers = vote_on(["0.5", "1/2", "7"], [9.0, None, 8.0], parse_method("dis-gmm"))

@@ -1,7 +1,7 @@
-"""One reply of an evaluation in progress -> how sure the model was of it.
+"""The confidence of one reply in a running evaluation.
 
-One odd reply must not end an evaluation: what can't be measured has no confidence, and a note says why.
-The settings are checked by whoever takes them from the user, before the first reply.
+One unusual reply must not abort an evaluation: if it can't be measured it has no confidence, and a note says
+why. The caller checks the settings before the first reply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ReplyConfidence(NamedTuple):
     """None if there is nothing to measure."""
 
     k: int
-    """How many of the most probable tokens it rests on: values for different k do not compare."""
+    """The number k of most probable tokens that were used: values for different k are not comparable."""
 
     notes: tuple[str, ...]
 

@@ -1,9 +1,9 @@
-"""Cells of a result table as people read them: a number with its unit, its interval, and where it stands.
+"""Formatted cells of a result table: a number with its unit, its interval, and its mark.
 
-Every printed form (terminal, page, Markdown, LaTeX) takes its texts from here, so that they agree to the
-last digit. The best of a column is the highest or lowest that was measured. A cell ties with it if the
-difference between them is not real: the column names the field that says so (`near`, a paired
-comparison); without one, a cell ties if the best one's interval holds its value.
+Every format (terminal, page, Markdown, LaTeX) uses these texts, so that they agree to the last digit. The
+best of a column is the highest or lowest measured value. A cell ties with it if the difference between them
+is not real: the column names the field that says so (`near`, a paired comparison); without one, a cell ties
+if the best one's interval contains its value.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Literal, TypeAlias, TypeVar
 from distrivote.evaluation.results import Cell, Column, Row, Table
 
 _T = TypeVar("_T")
-Standing: TypeAlias = Literal["best", "tied", ""]
+Mark: TypeAlias = Literal["best", "tied", ""]
 MISSING = ""
 UNKNOWN = "–"
 TIED = "≈"
 PAPER = "paper"
-"""What marks the paper's own numbers."""
+"""The mark of the paper's own numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One cell, in the parts that a table may set differently."""
+    """One cell, in the parts that a table may format differently."""
 
     text: str
     interval: str = ""
@@ -35,7 +35,7 @@ class Shown:
     spread: str = ""
     """The standard deviation over repeats."""
 
-    standing: Standing = ""
+    mark: Mark = ""
     paper: str = ""
     """The paper's own number, without a sign for its unit; empty if it has none."""
 
@@ -66,7 +66,7 @@ def number(value: Cell, column: Column, *, sign: bool = True) -> str:
 
 
 def _signed(text: str) -> str:
-    """Return the number with a real minus sign, and none before a zero.
+    """Return the number with a typographic minus sign, and none before a zero.
 
     >>> _signed("-0.0"), _signed("-0.1")
     ('0.0', '−0.1')
@@ -78,16 +78,16 @@ def _signed(text: str) -> str:
 
 def shown_cells(table: Table, column: Column, *, sign: bool = True) -> list[Shown]:
     """Return the cells of one column, top to bottom."""
-    ranks = standings(table.rows, column)
+    marks = cell_marks(table.rows, column)
     return [
         Shown(
             number(row.get(column.name), column, sign=sign) or (UNKNOWN if is_numeric(column) else MISSING),
             _interval(row, column),
             _spread(row, column),
-            rank,
+            mark,
             "" if column.paper is None else number(row.get(column.paper), column, sign=False),
         )
-        for row, rank in zip(table.rows, ranks, strict=True)
+        for row, mark in zip(table.rows, marks, strict=True)
     ]
 
 
@@ -117,8 +117,8 @@ def _spread(row: Row, column: Column) -> str:
     return "" if column.spread is None else number(row.get(column.spread), column, sign=False)
 
 
-def standings(rows: Sequence[Row], column: Column) -> list[Standing]:
-    """Return where each cell stands. One value alone, or all the same, is not called the best."""
+def cell_marks(rows: Sequence[Row], column: Column) -> list[Mark]:
+    """Return the mark of each cell. A single value, or equal values, have no best."""
     values = [as_number(row.get(column.name)) for row in rows]
     known = [value for value in values if value is not None]
     if column.best is None or len(set(known)) < 2:
@@ -127,7 +127,7 @@ def standings(rows: Sequence[Row], column: Column) -> list[Standing]:
     leader = rows[values.index(best)]
     low, high = (as_number(leader.get(end)) if end else None for end in (column.low, column.high))
 
-    def standing(row: Row, value: float | None) -> Standing:
+    def mark(row: Row, value: float | None) -> Mark:
         if value is None:
             return ""
         if value == best:
@@ -138,18 +138,18 @@ def standings(rows: Sequence[Row], column: Column) -> list[Standing]:
             tied = low is not None and high is not None and low <= value <= high
         return "tied" if tied else ""
 
-    return [standing(row, value) for row, value in zip(rows, values, strict=True)]
+    return [mark(row, value) for row, value in zip(rows, values, strict=True)]
 
 
 def as_number(value: Cell) -> float | None:
-    """Return a number as a float; None for texts, truths, NaN and what is missing."""
+    """Return a number as a float; None for texts, booleans, NaN and missing values."""
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         return None
     return float(value)
 
 
 def is_numeric(column: Column) -> bool:
-    """Say whether the column stands at the right edge."""
+    """Say whether the column is aligned right."""
     return column.format != "text"
 
 
@@ -157,9 +157,9 @@ def legend(table: Table) -> list[str]:
     """Return what the marks and the small numbers in a table mean, a phrase each."""
     cells = [cell for column in table.columns for cell in shown_cells(table, column)]
     phrases = []
-    if any(cell.standing == "best" for cell in cells):
+    if any(cell.mark == "best" for cell in cells):
         phrases.append("bold: the best of its column")
-    if any(cell.standing == "tied" for cell in cells):
+    if any(cell.mark == "tied" for cell in cells):
         phrases.append(f"{TIED}: not really different from the best")
     if any(cell.interval for cell in cells):
         phrases.append("a to b: 95% interval over questions")

@@ -1,7 +1,7 @@
 """What `vote` prints: a table for people, tab-separated lines for pipes, JSON for programs.
 
-A printout takes results as they come and keeps them, in a temporary file where they may be many; at
-the end it prints them all, so that nothing half-done is ever printed.
+A printout collects results, in a temporary file if there may be many, and prints all of them at the end, so
+that incomplete output is never printed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from distrivote.store.results.tables import (
     wide_table,
 )
 from distrivote.store.results.votes import MAJORITY, Results, Totals
-from distrivote.voting.tallies import MIN_POOL, in_majority_only
+from distrivote.voting.caveats import MIN_POOL, in_majority_only
 
 MOST_ROWS = 40
 
 
 class Printout(Protocol):
-    """Takes results, and prints them at the end."""
+    """Collects results, and prints them at the end."""
 
     def add(self, results: Results) -> None: ...
     def finish(self, totals: Totals) -> None: ...
@@ -124,7 +124,7 @@ def _json(value: object) -> str:
 
 
 def print_summary(console: Console, totals: Totals) -> None:
-    """Print the accuracies, where the truth is known, and the counts."""
+    """Print the accuracies, if the truth is known, and the counts."""
     scores = [
         Score(_shown_name(name), a.n_right, a.n_known, a.interval)
         for name, a in totals.accuracy.items()
@@ -143,9 +143,9 @@ def _shown_name(method: str) -> str:
 
 
 def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
-    """Return what a careful reader should know about the pools, a line each.
+    """Return caveats about the pools, a line each.
 
-    `lacks` is the column of the confidence, if the file has none of that name.
+    `lacks` is the name of the column of the confidence, if the file does not have it.
     """
     notes = unmeasured_notes(totals, lacks)
     of = f"of {count(totals.n_questions, 'question')}"
@@ -187,7 +187,7 @@ def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
 
 
 def unmeasured_notes(totals: Totals, lacks: str | None = None) -> list[str]:
-    """Return what became of answers without a confidence, a line each."""
+    """Return how answers without a confidence were counted, a line each."""
     n_answers = totals.n_trajectories - totals.n_unanswered
     if totals.n_unmeasured and totals.n_unmeasured == n_answers:
         methods = [name for name in totals.methods if name != MAJORITY]

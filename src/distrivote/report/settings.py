@@ -1,4 +1,4 @@
-"""What an evaluation was run on and with, in words."""
+"""The runs and settings of an evaluation, in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def settings_line(report: Report) -> str:
 
 
 def spoken(name: str) -> str:
-    """Return a field's name as a person says it.
+    """Return a field's name in words.
 
     >>> spoken("n_repeats"), spoken("ssc"), spoken("interval_method")
     ('repeats', 'SelfStepConf', 'interval method')

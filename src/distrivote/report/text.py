@@ -1,16 +1,18 @@
-"""Text that somebody else wrote, made safe to show: a model's answers, ids and names from a file.
+"""Untrusted text, made safe to show: a model's answers, ids and names from a file.
 
-Control characters could move the cursor or change colours, and direction marks could turn a line
-around, so they are shown as signs. Formulas and other scripts stay as they are.
+Control characters could move the cursor or change colours, and direction marks could reverse a line, so they
+are shown as symbols. Formulas and other scripts are unchanged.
 """
 
 from __future__ import annotations
 
-from distrivote.voting.ballot import Tally
+from collections.abc import Callable
+
+from distrivote.voting.tally import Tally
 
 
 def visible(text: str) -> str:
-    """Return the text with every character that does not print replaced by a sign for it.
+    """Return the text with every unprintable character replaced by a symbol.
 
     >>> visible("a\\x1b[31mb\\n"), visible("x\\u202ey")
     ('a␛[31mb␊', 'x\\\\u202ey')
@@ -40,9 +42,13 @@ def shortened(text: str, longest: int = 80) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def told(tally: Tally) -> str:
-    """Return a tally's own words, with answers shortened and made safe to show."""
+def told(tally: Tally, line: Callable[[str], str] | None = None) -> str:
+    """Return the tally's explanation, with answers shortened and made safe to show.
+
+    `line` makes one line of an answer, by the kind of answer it is.
+    """
     text = tally.explain()
     for answer in sorted((a for a in tally.votes if isinstance(a, str)), key=len, reverse=True):
-        text = text.replace(answer, shortened(answer, 40)) if shortened(answer, 40) != answer else text
+        short = shortened(answer if line is None else line(answer), 40)
+        text = text.replace(answer, short) if short != answer else text
     return text

@@ -23,20 +23,23 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from distrivote.answers.kinds import KINDS
 from distrivote.answers.mathverify import shared_verifier
-from distrivote.defaults import METHOD, SPLIT
+from distrivote.defaults import ANSWER, METHOD, SPLIT
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import DistrivoteError
-from distrivote.problem import TEMPLATES
+from distrivote.prompts import TEMPLATE_NAMES
+from distrivote.server.bounds import Bounds
 from distrivote.server.chat import answer_chat
 from distrivote.server.completions import answer_completion
 from distrivote.server.errors import failure_of_validation, failure_reply, json_reply, on_error
-from distrivote.server.gate import Gate, Lane
+from distrivote.server.forwarding import PATHS, Forwarding, forward
 from distrivote.server.guard import Guard
+from distrivote.server.limits import EngineQueue, RequestLimit
 from distrivote.server.live import answer_page, steering_json
-from distrivote.server.memory import Memory
 from distrivote.server.metrics import Metrics
-from distrivote.server.questions import House, parse_model
+from distrivote.server.model_trust import ModelTrust
+from distrivote.server.questions import Backend, parse_model
 from distrivote.server.reference import STYLE, reference_page
 from distrivote.server.replies import Service
 from distrivote.server.runs import question_json, questions_json, run_json, sample_json
@@ -84,10 +87,10 @@ def create_app(
         settings: Limits, defaults and the key.
     """
     settings = settings or Settings()
-    house = House(
-        engine, parse_method(pipeline) if isinstance(pipeline, str) else pipeline, settings, Memory()
+    backend = Backend(
+        engine, parse_method(pipeline) if isinstance(pipeline, str) else pipeline, settings, ModelTrust()
     )
-    service = Service(house, Gate(settings.max_concurrency), Lane(engine), Metrics())
+    service = Service(backend, RequestLimit(settings.max_concurrency), EngineQueue(engine), Metrics())
     app = FastAPI(
         title="distrivote",
         description="Ask a language model the same question N times and believe the right answer.",
@@ -97,14 +100,15 @@ def create_app(
         redoc_url=None,
         responses=_FAILURES,
     )
+    app.add_middleware(Bounds)
     app.add_middleware(Guard, settings=settings)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     for error in (DistrivoteError, HTTPException, Exception):
         app.add_exception_handler(error, on_error)
     _add_openai(app, service)
     _add_page(app, service)
-    _add_run(app, house)
-    _add_house_keeping(app, service)
+    _add_run(app, backend)
+    _add_operations(app, service)
     static = settings.static or STATIC
     if (static / "index.html").is_file():
         # The files of the page would answer 405.
@@ -151,7 +155,7 @@ def _either(whole: type[ChatReply | CompletionReply]) -> dict[int | str, dict[st
 
 
 def _add_openai(app: FastAPI, service: Service) -> None:
-    served, settings = service.house.engine.model, service.house.settings
+    served, settings = service.backend.engine.model, service.backend.settings
     created = int(time.time())
 
     def model(name: str) -> dict[str, Any]:
@@ -167,10 +171,13 @@ def _add_openai(app: FastAPI, service: Service) -> None:
         """Answer a prompt with a vote: OpenAI's completions, with `distrivote` beside."""
         return await answer_completion(service, request, body)
 
+    for path in (*PATHS, *settings.forward):
+        app.add_api_route(path, _forwarder(service, path), methods=["POST"], include_in_schema=False)
+
     @app.get("/v1/models", responses={200: {"model": ModelsReply}}, response_class=Response)
     async def models() -> Response:
         """List the model, by its name and with budgets before it."""
-        method = service.house.pipeline.name
+        method = service.backend.pipeline.name
         named = [f"{method}@{n}/{served}" for n in _NAMED_BUDGETS if n <= settings.max_budget]
         return json_reply({"object": "list", "data": [model(name) for name in (served, *named)]})
 
@@ -181,13 +188,26 @@ def _add_openai(app: FastAPI, service: Service) -> None:
         return json_reply(model(name))
 
 
+def _forwarder(service: Service, path: str) -> Callable[[Request], Any]:
+    """Return what passes requests to an address on to the upstream."""
+
+    async def handle(request: Request) -> Response:
+        engine = service.backend.engine
+        if service.backend.settings.strict or not isinstance(engine, Forwarding):
+            raise HTTPException(404, f"there is no {path} here: it needs a server of models behind this one")
+        content = await request.body()
+        return await forward(service, path.removeprefix("/v1/"), content, f"{path} has nothing to vote on")
+
+    return handle
+
+
 def _add_page(app: FastAPI, service: Service) -> None:
-    house = service.house
+    backend = service.backend
 
     @app.get("/api/settings", response_class=Response)
     async def page_settings() -> Response:
         """Return what the page offers: methods, limits, defaults."""
-        return json_reply(_settings_json(house))
+        return json_reply(_settings_json(backend))
 
     @app.post("/api/ask", response_class=Response)
     async def ask(body: AskRequest) -> Response:
@@ -195,38 +215,40 @@ def _add_page(app: FastAPI, service: Service) -> None:
         return answer_page(service, body)
 
 
-def _settings_json(house: House) -> dict[str, Any]:
-    settings, params = house.settings, SamplingParams()
+def _settings_json(backend: Backend) -> dict[str, Any]:
+    settings, params = backend.settings, SamplingParams()
     return {
-        "model": house.engine.model,
-        "engine": house.engine.name,
+        "model": backend.engine.model,
+        "engine": backend.engine.name,
         "methods": [{"name": name, "meaning": meaning} for name, meaning in METHODS.items()],
-        "templates": list(TEMPLATES),
+        "templates": list(TEMPLATE_NAMES),
+        "answers": [ANSWER, *KINDS],
         "stop_rules": list(RULES),
         "max_budget": settings.max_budget,
         "max_tokens_limit": settings.max_tokens_limit,
         "defaults": {
             "budget": settings.budget,
-            "method": house.pipeline.name,
+            "method": backend.pipeline.name,
             "template": settings.template,
+            "answer": settings.answer,
             "min_probability": settings.min_probability,
             "max_tokens": settings.max_tokens,
             "temperature": params.temperature,
             "top_p": params.top_p,
             "seed": params.seed,
-            "ssc": steering_json(steering_of("auto") if settings.ssc else None, SPLIT),
+            "ssc": steering_json(None if settings.ssc is False else steering_of("auto"), SPLIT),
         },
         "has_run": settings.run is not None,
     }
 
 
-def _add_run(app: FastAPI, house: House) -> None:
-    usual = house.pipeline.name
+def _add_run(app: FastAPI, backend: Backend) -> None:
+    usual = backend.pipeline.name
 
     def run() -> Path:
-        if house.settings.run is None:
+        if backend.settings.run is None:
             raise HTTPException(404, "no run is served: only a server that was started with a run has one")
-        return house.settings.run
+        return backend.settings.run
 
     # Plain functions: Starlette runs them in a thread, since they read files.
     @app.get("/api/run", response_class=Response)
@@ -247,19 +269,19 @@ def _add_run(app: FastAPI, house: House) -> None:
     @app.get("/api/run/questions/{question_id:path}", response_class=Response)
     def run_question(question_id: str, method: str = usual) -> Response:
         """Return the vote on one question of the stored run."""
-        return json_reply(question_json(run(), question_id, method, house.settings.calibration))
+        return json_reply(question_json(run(), question_id, method, backend.settings.calibration))
 
 
-def _add_house_keeping(app: FastAPI, service: Service) -> None:
+def _add_operations(app: FastAPI, service: Service) -> None:
     @app.get("/health", response_class=Response)
     async def health() -> Response:
         """Say that the server is there."""
-        return json_reply({"status": "ok", "model": service.house.engine.model})
+        return json_reply({"status": "ok", "model": service.backend.engine.model})
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Return counts for Prometheus."""
-        text = service.metrics.text(service.gate.n_inside)
+        text = service.metrics.text(service.limit.n_active)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     @app.get("/docs", include_in_schema=False)

@@ -1,4 +1,4 @@
-"""One question, from its place in the line to the vote: what every endpoint does between request and reply.
+"""One question, from the queue to the vote: what every endpoint does between request and reply.
 
 `ask` yields what happens as it happens, and the outcome at the end. Leaving it cancels the sampling. An
 engine that fails on the way does not cost what was finished: the vote goes on with it, and says so.
@@ -20,7 +20,7 @@ from distrivote.flow_async import asample_into
 from distrivote.nouns import count
 from distrivote.poll import Poll
 from distrivote.server.errors import NoAnswerError
-from distrivote.server.gate import Lane
+from distrivote.server.limits import EngineQueue
 from distrivote.server.questions import Question
 from distrivote.solution import Solution
 from distrivote.trajectory import Trajectory
@@ -60,29 +60,29 @@ class Answered(NamedTuple):
     seconds: float
 
 
-Happening: TypeAlias = Queued | Begun | Moved | Trajectory | Answered
+Update: TypeAlias = Queued | Begun | Moved | Trajectory | Answered
 
 
 async def ask(
-    engine: Engine, lane: Lane, question: Question, poll: Poll, *, watched: bool = True
-) -> AsyncGenerator[Happening]:
+    engine: Engine, queue: EngineQueue, question: Question, poll: Poll, *, watched: bool = True
+) -> AsyncGenerator[Update]:
     """Wait for the engine, sample into the question's poll and vote; the outcome is yielded last.
 
     If nobody watches, trajectories and progress are not told one by one.
     """
-    ticket = lane.join()
+    ticket = queue.join()
     try:
-        while n_before := lane.n_before(ticket):
+        while n_before := queue.n_before(ticket):
             yield Queued(n_before)
-            await lane.moved()
+            await queue.moved()
         yield Begun()
         sampling = _Sampling(engine, question, poll)
-        async with aclosing(sampling.run(watched)) as happenings:
-            async for happening in happenings:
-                yield happening
+        async with aclosing(sampling.run(watched)) as updates:
+            async for update in updates:
+                yield update
     finally:
-        lane.leave(ticket)
-    async with lane.counting:
+        queue.leave(ticket)
+    async with queue.counting:
         answered = await sampling.counted()
     yield answered
 
@@ -153,7 +153,7 @@ class _Sampling:
         Else not: to hand the interpreter to a thread and back, while others want it, costs as much again
         (12.7 against 9.2 ms of processor time per request, 16 clients and 32 short replies).
         """
-        if self._size <= _QUICK:
+        if self._size <= _QUICK and self._poll.same.sort is None:
             judge = self._poll.same.equal
             if isinstance(judge, MathEqual):
                 judge.may_ask = False
@@ -170,12 +170,12 @@ class _Sampling:
         """Vote on what there is; NoAnswerError if that is nothing."""
         seconds = time.monotonic() - self._begun
         solution = self._poll.finish(self._failure)
-        if solution.answer is None:
+        if solution.answer is None and self._question.strict:
             raise NoAnswerError(
                 f"none of {count(len(solution.trajectories), 'trajectory')} gave an answer: ask for one in"
-                " \\boxed{}, set the template to math or choice, or allow more max_tokens"
+                " \\boxed{}, name the kind of answer, allow more max_tokens, or leave out strict"
             )
-        steering, memory = self._question.steering, self._question.memory
-        if memory is not None and (steering is None or not steering.ends_trajectories):
-            memory.learn(self._engine.model, solution.ballot)
+        steering, model_trust = self._question.steering, self._question.model_trust
+        if model_trust is not None and (steering is None or not steering.ends_trajectories):
+            model_trust.learn(self._engine.model, solution.ballot)
         return Answered(solution, max(self._progress.n_tokens, solution.n_tokens), seconds)

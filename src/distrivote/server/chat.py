@@ -1,7 +1,9 @@
-"""`/v1/chat/completions`: a conversation in, the text of the best trajectory out."""
+"""`/v1/chat/completions`: a conversation in, the text or the tool calls of the best trajectory out."""
 
 from __future__ import annotations
 
+import json
+import secrets
 from typing import Any
 
 from starlette.requests import Request
@@ -9,22 +11,29 @@ from starlette.responses import Response
 
 from distrivote.errors import InputError
 from distrivote.problem import Message
+from distrivote.server.forwarding import Forwarding, passed_on
 from distrivote.server.questions import Question, question_of
-from distrivote.server.replies import Service, reply, stream
+from distrivote.server.replies import Best, Service, reply, stream
+from distrivote.server.routing import kind_asked, upstream_fields
 from distrivote.server.schemas import ChatMessage, ChatRequest
 
 
 class ChatShape:
-    """How chat completions dress a text."""
+    """How chat completions present a reply."""
 
     endpoint = "chat"
     prefix = "chatcmpl"
     whole = "chat.completion"
     part = "chat.completion.chunk"
 
-    def choice(self, text: str, finish_reason: str) -> dict[str, Any]:
-        message = {"role": "assistant", "content": text, "refusal": None}
-        return {"index": 0, "message": message, "finish_reason": finish_reason, "logprobs": None}
+    def choice(self, best: Best) -> dict[str, Any]:
+        content = (best.text or None) if best.calls else best.text
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        if best.reasoning:
+            message["reasoning_content"] = best.reasoning
+        if best.calls:
+            message["tool_calls"] = _tool_calls(best)
+        return {"index": 0, "message": message, "finish_reason": best.finish_reason, "logprobs": None}
 
     def piece(self, text: str | None, finish_reason: str | None, *, first: bool) -> dict[str, Any]:
         delta: dict[str, Any] = {"role": "assistant"} if first else {}
@@ -32,9 +41,32 @@ class ChatShape:
             delta["content"] = text
         return {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
 
+    def extras(self, best: Best) -> list[dict[str, Any]]:
+        """Return what is streamed besides the text: the thinking, and tool calls."""
+        deltas: list[dict[str, Any]] = []
+        if best.reasoning:
+            deltas.append({"reasoning_content": best.reasoning})
+        if best.calls:
+            deltas.append({"tool_calls": [{"index": at} | call for at, call in enumerate(_tool_calls(best))]})
+        return [{"index": 0, "delta": delta, "finish_reason": None, "logprobs": None} for delta in deltas]
+
+
+def _tool_calls(best: Best) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"call_{secrets.token_hex(12)}",
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+        }
+        for call in best.calls
+    ]
+
 
 async def answer_chat(service: Service, request: Request, body: ChatRequest) -> Response:
-    """Answer a chat request, in chunks if it wants them."""
+    """Answer a chat request with a vote, in chunks if it wants them, or pass it on."""
+    forwarded = await passed_on(service, request, body, "chat/completions")
+    if forwarded is not None:
+        return forwarded
     question = question_of_chat(service, body)
     if body.stream:
         options = body.stream_options
@@ -47,12 +79,25 @@ def question_of_chat(service: Service, body: ChatRequest) -> Question:
     limits = {limit for limit in (body.max_tokens, body.max_completion_tokens) if limit is not None}
     if len(limits) > 1:
         raise InputError("max_tokens and max_completion_tokens differ: leave one of them out")
-    turns = [_turn(message) for message in body.messages]
-    return question_of(body, turns, next(iter(limits), None), service.house)
+    fields = upstream_fields(body, isinstance(service.backend.engine, Forwarding))
+    return question_of(
+        body,
+        [_turn(message) for message in body.messages],
+        next(iter(limits), None),
+        service.backend,
+        kind=kind_asked(body),
+        upstream=fields,
+    )
 
 
 def _turn(message: ChatMessage) -> Message:
     content = message.content
-    text = content if isinstance(content, str) else "".join(part.text for part in content)
+    text = content if isinstance(content, str) else "".join(part["text"] for part in content or ())
+    more = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
+    if message.name is not None:
+        more["name"] = message.name
+    if content is None and more:
+        more["content"] = None
     # Models know no developer; their templates call it system.
-    return Message("system" if message.role == "developer" else message.role, text)
+    role = "system" if message.role == "developer" else message.role
+    return Message(role, text, json.dumps(more) if more else "")

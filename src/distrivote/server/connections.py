@@ -10,7 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from distrivote.server.guard import HEADERS
 
 HEADER_SECONDS = 15.0
 """From the connection, or the reply before, to the end of a request's headers."""
@@ -45,6 +48,17 @@ class PatientProtocol(H11Protocol):
         # First: a request that was sent along with the last one begins inside of what follows.
         self._expect_headers()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP as every other request is answered: with headers for browsers."""
+        content = msg.encode("ascii", "replace")
+        headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+        headers += [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+        headers.append((b"content-length", str(len(content)).encode()))
+        event = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for each in (event, h11.Data(data=content), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(each))
+        self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

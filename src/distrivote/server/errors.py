@@ -1,6 +1,7 @@
 """Errors as OpenAI's clients know them: a status, and {"error": {message, type, param, code}}.
 
 401 authentication_error     404 model_not_found, not_found       413 request_too_large
+402 insufficient_quota
 400 invalid_request_error    422 no_answer                        429 rate_limit_error
 502 engine_error             500 server_error
 """
@@ -19,12 +20,20 @@ from distrivote.errors import (
     DistrivoteError,
     EngineError,
     InputError,
+    MissingPackageError,
+    SpentError,
     UnknownNameError,
 )
 from distrivote.server.words import API, PAGE, Fields
 
 RETRY_SECONDS = 2
 """After so long a client that was sent away may come back."""
+
+_LONGEST_MESSAGE = 2_000
+"""Characters of an error that quotes what a client has sent."""
+
+_LONGEST_NAME = 200
+_MOST_UNKNOWN = 8
 
 
 class NoAnswerError(DistrivoteError):
@@ -50,7 +59,10 @@ class Failure(NamedTuple):
 
     @property
     def body(self) -> dict[str, Any]:
-        return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
+        message = self.message
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[:_LONGEST_MESSAGE]}..."
+        return {"error": {"message": message, "type": self.kind, "param": self.param, "code": self.code}}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -74,12 +86,14 @@ def failure_of(error: BaseException, fields: Fields = API) -> Failure:
 def _of_error(error: DistrivoteError, message: str, param: str | None) -> Failure:
     if isinstance(error, UnknownModelError):
         return Failure(404, "invalid_request_error", message, "model", "model_not_found")
-    if isinstance(error, InputError):
+    if isinstance(error, InputError | MissingPackageError):
         return Failure(400, "invalid_request_error", message, param)
     if isinstance(error, NoAnswerError):
         return Failure(422, "no_answer", message, code="no_answer")
     if isinstance(error, BusyError):
         return Failure(429, "rate_limit_error", message, code="rate_limit_exceeded")
+    if isinstance(error, SpentError):
+        return Failure(402, "insufficient_quota", message, code="insufficient_quota")
     if isinstance(error, EngineError):
         return Failure(502, "engine_error", message, param, "retryable" if error.retryable else None)
     return Failure(500, "server_error", message, param)
@@ -96,16 +110,18 @@ def _of_status(status: int, detail: str) -> Failure:
 def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[str]) -> Failure:
     """Return what a client is told of fields that do not fit; `known` are those that exist.
 
-    Unknown fields are named first, all of them.
+    Unknown fields are named first.
     """
     unknown = [_path(error["loc"]) for error in errors if error["type"] == "extra_forbidden"]
     if len(unknown) == 1:
         error = UnknownNameError("field", unknown[0], known)
-        return Failure(400, "invalid_request_error", str(error), unknown[0], "unknown_field")
+        return Failure(400, "invalid_request_error", str(error), unknown[0][:_LONGEST_NAME], "unknown_field")
     if unknown:
-        names = ", ".join(repr(name) for name in unknown)
+        names = ", ".join(repr(name[:_LONGEST_NAME]) for name in unknown[:_MOST_UNKNOWN])
+        if len(unknown) > _MOST_UNKNOWN:
+            names += f" and {len(unknown) - _MOST_UNKNOWN} more"
         message = f"unknown fields {names}: leave them out (settings of the vote go into 'distrivote')"
-        return Failure(400, "invalid_request_error", message, unknown[0], "unknown_field")
+        return Failure(400, "invalid_request_error", message, unknown[0][:_LONGEST_NAME], "unknown_field")
     first = errors[0]
     if first["type"] == "json_invalid":
         where = f"{first['ctx']['error']} at character {first['loc'][-1] + 1}"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import traceback
+from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -18,7 +20,7 @@ from distrivote.server.settings import Settings
 GUARDED = ("/v1", "/api", "/metrics")
 """Where the key is needed: everywhere but for the page's files, /health and the documentation."""
 
-_HEADERS = {
+HEADERS = {
     # Scripts and styles come from files of our own only, without eval; model output is never markup.
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
@@ -31,6 +33,26 @@ _HEADERS = {
 }
 
 
+class ServerMistake(Exception):
+    """A mistake of our own as the log has it: its kind and places, as its text may quote what was asked."""
+
+
+def places_of(error: BaseException) -> str:
+    """Return the kind of an error and the places that it went through, the innermost first.
+
+    >>> places_of(KeyError("a question"))
+    'KeyError'
+    """
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    places = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames]
+    inner = error.__cause__ or error.__context__
+    caused = "" if inner is None else f", after {places_of(inner)}"
+    return f"{type(error).__name__}{''.join(f' < {place}' for place in places[:_N_PLACES])}{caused}"
+
+
+_N_PLACES = 12
+
+
 class Guard:
     """Refuses requests before they reach the application."""
 
@@ -38,7 +60,7 @@ class Guard:
         self._app = app
         self._max_body = settings.max_body
         self._body_seconds = settings.body_seconds
-        self._hosts = settings.hosts
+        self._hosts = tuple(host.lower() for host in settings.hosts)
         key = settings.api_key
         self._expected = None if key is None else f"Bearer {key}".encode()
 
@@ -54,7 +76,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 begun = True
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in HEADERS.items():
                     headers.setdefault(name, value)
                 if scope["path"].startswith(GUARDED):
                     headers.setdefault("cache-control", "no-store")
@@ -63,7 +85,10 @@ class Guard:
         try:
             self._check(scope)
         except HTTPException as error:
-            await failure_reply(failure_of(error))(scope, receive, send_safely)
+            reply = failure_reply(failure_of(error))
+            if error.status_code == 400:
+                reply.headers["connection"] = "close"
+            await reply(scope, receive, send_safely)
             return
         try:
             await self._app(scope, self._counted(receive), send_safely)
@@ -71,11 +96,14 @@ class Guard:
             # Starlette answers mistakes of our own outside of this layer, where replies have no safe headers.
             if not begun:
                 await failure_reply(failure_of(error))(scope, receive, send_safely)
-            raise
+            raise ServerMistake(places_of(error)) from None
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
-        if self._hosts and _name(headers.get("host", "")) not in self._hosts:
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # Two lengths of one body: a proxy in front may have believed the other.
+            raise HTTPException(400, "the request has Content-Length and Transfer-Encoding: send one of them")
+        if self._hosts and _name(headers.get("host", "")).lower() not in self._hosts:
             raise HTTPException(403, f"this server is addressed by {', '.join(self._hosts)} only")
         if self._expected is not None and scope["path"].startswith(GUARDED):
             given = headers.get("authorization", "").encode("latin-1", "replace")

@@ -19,7 +19,7 @@ from distrivote.report.documents.fields import TallyDocument, TrajectoryDocument
 from distrivote.server.asking import Begun, Moved, Queued, ask
 from distrivote.server.errors import failure_of
 from distrivote.server.questions import Question, question_of_page
-from distrivote.server.replies import GONE, Service, answered_document, held_gate
+from distrivote.server.replies import GONE, Service, answered_document, held_slot
 from distrivote.server.schemas import AskRequest
 from distrivote.server.streaming import EventStream, event
 from distrivote.server.words import PAGE
@@ -32,15 +32,15 @@ _BETWEEN_TALLIES = 0.25
 
 def answer_page(service: Service, body: AskRequest) -> EventStream:
     """Answer the page's question with events."""
-    question = question_of_page(body, service.house)
-    held = held_gate(service, "ask")
+    question = question_of_page(body, service.backend)
+    held = held_slot(service, "ask")
     return EventStream(_events(service, question), held)
 
 
 async def _events(service: Service, question: Question) -> AsyncGenerator[bytes]:
     status = GONE
     try:
-        async with aclosing(_happenings(service, question)) as events:
+        async with aclosing(_updates(service, question)) as events:
             async for name, data in events:
                 yield event(data, name)
         status = 200
@@ -56,27 +56,27 @@ async def _events(service: Service, question: Question) -> AsyncGenerator[bytes]
         service.metrics.answered("ask", status)
 
 
-async def _happenings(service: Service, question: Question) -> AsyncGenerator[tuple[str, Mapping[str, Any]]]:
+async def _updates(service: Service, question: Question) -> AsyncGenerator[tuple[str, Mapping[str, Any]]]:
     poll = question.poll(eager=True)
     n_told, has_answer, tallied = 0, False, 0.0
-    async with aclosing(ask(service.house.engine, service.lane, question, poll)) as happenings:
-        async for happening in happenings:
-            if isinstance(happening, Queued):
-                yield "queued", {"n_before": happening.n_before}
-            elif isinstance(happening, Begun):
-                yield "started", _started(service, question)
-            elif isinstance(happening, Moved):
-                yield "progress", _progress(happening, question)
-            elif isinstance(happening, Trajectory):
-                told = await asyncio.to_thread(_trajectory, happening, poll)
+    async with aclosing(ask(service.backend.engine, service.queue, question, poll)) as updates:
+        async for update in updates:
+            if isinstance(update, Queued):
+                yield "queued", {"n_before": update.n_before}
+            elif isinstance(update, Begun):
+                yield "started", _started(service, question, poll)
+            elif isinstance(update, Moved):
+                yield "progress", _progress(update, question)
+            elif isinstance(update, Trajectory):
+                told = await asyncio.to_thread(_trajectory, update, poll)
                 yield "trajectory", told
                 n_told, has_answer = n_told + 1, has_answer or told["answer"] is not None
                 if time.monotonic() - tallied >= _BETWEEN_TALLIES and has_answer:
                     yield "tally", await asyncio.to_thread(_tally, poll, n_told)
                     tallied = time.monotonic()
             else:
-                service.metrics.voted(happening)
-                yield "final", answered_document(happening)
+                service.metrics.voted(update)
+                yield "final", answered_document(update)
 
 
 def _trajectory(trajectory: Trajectory, poll: Poll) -> TrajectoryDocument:
@@ -91,8 +91,8 @@ def _tally(poll: Poll, n: int) -> TallyDocument:
     return tally_document(solution.tally, solution.ballot, [each.index for each in solution.trajectories])
 
 
-def _started(service: Service, question: Question) -> dict[str, Any]:
-    engine, params = service.house.engine, question.params
+def _started(service: Service, question: Question, poll: Poll) -> dict[str, Any]:
+    engine, params = service.backend.engine, question.params
     return {
         "id": f"ask-{secrets.token_hex(6)}",
         "question": question.problem.question,
@@ -101,6 +101,8 @@ def _started(service: Service, question: Question) -> dict[str, Any]:
         "budget": question.budget,
         "method": question.method.name,
         "template": question.problem.template,
+        "answer_kind": None if poll.is_kind_open else poll.kind.name,
+        "messages": [message.fields() for message in question.problem.messages()],
         "ssc": steering_json(question.steering, question.split),
         "stop_when": None if question.stop_when is None else question.stop_when.name,
         "temperature": params.temperature,

@@ -35,13 +35,13 @@ class Metrics:
         for most in _BUCKETS:
             self._buckets[most] += answered.seconds <= most
 
-    def text(self, n_inside: int) -> str:
+    def text(self, n_active: int) -> str:
         """Return everything, with how many requests are under way."""
         lines = _head("requests_total", "counter", "Requests for a vote by endpoint and HTTP status.")
         for (endpoint, status), n in sorted(self._requests.items()):
             lines.append(f'distrivote_requests_total{{endpoint="{endpoint}",status="{status}"}} {n}')
         lines += _head("requests_under_way", "gauge", "Requests that sample or wait for their turn.")
-        lines.append(f"distrivote_requests_under_way {n_inside}")
+        lines.append(f"distrivote_requests_under_way {n_active}")
         for name, meaning in _TOTALS.items():
             lines += _head(f"{name}_total", "counter", meaning)
             lines.append(f"distrivote_{name}_total {self._totals[name]}")

@@ -7,22 +7,23 @@ the server works with; nothing behind this file knows which endpoint it came fro
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from distrivote.answers.equality import equality
-from distrivote.defaults import MIN_PROBABILITY, SAME, SPLIT
+from distrivote.answers.kinds import Kind, asked_kind
+from distrivote.defaults import ANSWER, MIN_PROBABILITY, SPLIT
 from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.poll import Poll
-from distrivote.problem import Message, Problem
+from distrivote.problem import Message, Problem, asking_confidence
 from distrivote.server.errors import UnknownModelError
-from distrivote.server.memory import Memory
+from distrivote.server.model_trust import ModelTrust
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
-from distrivote.steering import Controller, SelfStepConf
+from distrivote.steering import Controller, SelfStepConf, steering_of
 from distrivote.steering.deepconf import online_rule
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
@@ -30,6 +31,8 @@ from distrivote.voting.probability import Calibration
 from distrivote.voting.stopping import StopRule, stop_rule
 
 _NAMED = re.compile(r"(?P<method>[^/@]+)@(?P<budget>\d{1,9})/(?P<model>.+)", re.DOTALL | re.ASCII)
+_MOST_PLACES = 8
+"""How often a template may have the question: else a request of a few megabytes becomes terabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Conversation(Problem):
     turns: tuple[Message, ...] = ()
 
     def messages(self) -> tuple[Message, ...]:
-        return self.turns
+        return asking_confidence(self.turns) if self.states_confidence else self.turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,15 @@ class Question:
     steering: Controller | None
     params: SamplingParams
     stop_when: StopRule | None = None
-    same: str = SAME
-    """When two answers are one."""
+    answer: str | Kind = ANSWER
+    """What an answer is."""
+
+    same: str | None = None
+    """When two answers are one; None: as the kind of answer says."""
+
+    run_code: bool = False
+    strict: bool = False
+    """Whether replies without any answer are an error."""
 
     split: str = SPLIT
     """Where the controller's steps end, by name."""
@@ -66,8 +76,8 @@ class Question:
     """An answer below it is withheld."""
 
     calibration: Calibration = field(default_factory=Calibration)
-    memory: Memory | None = field(default=None, compare=False)
-    """Where what the confidences of this question tell is kept."""
+    model_trust: ModelTrust | None = field(default=None, compare=False)
+    """Learns from the confidences of this question."""
 
     measure: str | None = None
     """What a confidence is; None: as `solve` has it."""
@@ -80,6 +90,8 @@ class Question:
             method=self.method,
             steering=self.steering,
             stop_when=self.stop_when,
+            answer=self.answer,
+            run_code=self.run_code,
             same=self.same,
             measure=self.measure,
             k=self.params.k,
@@ -89,13 +101,13 @@ class Question:
         )
 
 
-class House(NamedTuple):
-    """What a question falls back to."""
+class Backend(NamedTuple):
+    """The engine, the default method and the settings that questions are answered with."""
 
     engine: Engine
     pipeline: Pipeline
     settings: Settings
-    memory: Memory | None = None
+    model_trust: ModelTrust | None = None
 
 
 class NamedModel(NamedTuple):
@@ -125,20 +137,33 @@ def parse_model(name: str, served: str) -> NamedModel:
 
 def conversation_of(turns: Sequence[Message], template: str | None) -> Problem:
     """Return the problem that a conversation poses; with a template its last turn is put into it."""
-    if turns[-1].role != "user":
+    if turns[-1].role not in ("user", "tool", "function"):
         raise InputError("the last message is not the user's: end the conversation with a question")
-    question = turns[-1].content
-    if not question.strip():
+    asked = next((turn for turn in reversed(turns) if turn.role == "user"), turns[-1])
+    if not asked.content.strip():
         raise InputError("the last message is empty: ask something")
-    last = Problem(question, template=_checked(template or "plain"))
-    return Conversation(question, template=last.template, turns=(*turns[:-1], *last.messages()))
+    if turns[-1] is not asked:  # what a tool returned goes on with the question before it
+        return Conversation(asked.content, template="plain", turns=tuple(turns))
+    last = Problem(asked.content, template=_checked(template or "plain"))
+    put = [message._replace(more=asked.more) for message in last.messages()]
+    return Conversation(asked.content, template=last.template, turns=(*turns[:-1], *put))
 
 
 def question_of(
-    body: SharedRequest, turns: Sequence[Message], max_tokens: int | None, house: House
+    body: SharedRequest,
+    turns: Sequence[Message],
+    max_tokens: int | None,
+    backend: Backend,
+    *,
+    kind: Kind | None = None,
+    upstream: Mapping[str, Any] | None = None,
 ) -> Question:
-    """Return the question of a request to one of OpenAI's endpoints."""
-    named = parse_model(body.model, house.engine.model)
+    """Return the question of a request to one of OpenAI's endpoints.
+
+    `kind` is what its fields ask for, if `distrivote.answer` does not say another; `upstream` are the fields
+    that go to the upstream with every trajectory.
+    """
+    named = parse_model(body.model, backend.engine.model)
     fields = body.distrivote or VoteFields()
     for name in ("method", "budget"):
         said, again = getattr(named, name), getattr(fields, name)
@@ -148,63 +173,85 @@ def question_of(
                 hint="leave one of them out",
                 argument=name,
             )
-    method = _method(named.method or fields.method, house)
+    method = _method(named.method or fields.method, backend)
     problem = conversation_of(turns, fields.template)
+    # A reflection would break a tool call or an object in two.
+    is_unsteered = kind is not None and not fields.ssc
     return Question(
         problem=problem,
-        same=_same(fields.same, problem, house.settings),
+        answer=_answer(fields.answer, backend.settings) if kind is None or fields.answer else kind,
+        same=_same(fields.same, backend.settings),
+        run_code=backend.settings.run_code,
+        strict=backend.settings.strict if fields.strict is None else fields.strict,
         method=method,
-        budget=_budget(named.budget if fields.budget is None else fields.budget, house.settings),
-        steering=_steering(fields.ssc, fields.deepconf, house.settings),
+        budget=_budget(named.budget if fields.budget is None else fields.budget, backend.settings),
+        steering=None if is_unsteered else _steering(fields.ssc, fields.deepconf, backend.settings),
         split=_split(fields.ssc),
-        params=_params(body, _stops(body.stop), max_tokens, house.settings),
+        params=replace(
+            _params(body, _stops(body.stop), max_tokens, backend.settings), extra_body=dict(upstream or {})
+        ),
         stop_when=stop_rule(fields.stop_when, method.name),
         model=body.model,
         return_trajectories=fields.return_trajectories,
-        min_probability=_least(fields.min_probability, house.settings),
-        calibration=house.settings.calibration,
-        memory=house.memory,
-        measure=house.settings.measure,
+        min_probability=_least(fields.min_probability, backend.settings),
+        calibration=backend.settings.calibration,
+        model_trust=backend.model_trust,
+        measure=backend.settings.measure,
     )
 
 
-def question_of_page(body: AskRequest, house: House) -> Question:
+def question_of_page(body: AskRequest, backend: Backend) -> Question:
     """Return the question that the page asks."""
     if not body.question.strip():
         raise InputError("the question is empty: ask something")
-    method = _method(body.method, house)
-    problem = Problem(body.question, template=_checked(body.template or house.settings.template))
+    method = _method(body.method, backend)
+    problem = Problem(body.question, template=_checked(body.template or backend.settings.template))
     return Question(
         problem=problem,
-        same=_same(body.same, problem, house.settings),
+        answer=_answer(body.answer, backend.settings),
+        same=_same(body.same, backend.settings),
+        run_code=backend.settings.run_code,
+        strict=backend.settings.strict,
         method=method,
-        budget=_budget(body.budget, house.settings),
-        steering=_steering(body.ssc, body.deepconf, house.settings),
+        budget=_budget(body.budget, backend.settings),
+        steering=_steering(body.ssc, body.deepconf, backend.settings),
         split=_split(body.ssc),
-        params=_params(body, (), body.max_tokens, house.settings),
+        params=_params(body, (), body.max_tokens, backend.settings),
         stop_when=stop_rule(body.stop_when, method.name),
-        model=house.engine.model,
-        min_probability=_least(body.min_probability, house.settings),
-        calibration=house.settings.calibration,
-        memory=house.memory,
-        measure=house.settings.measure,
+        model=backend.engine.model,
+        min_probability=_least(body.min_probability, backend.settings),
+        calibration=backend.settings.calibration,
+        model_trust=backend.model_trust,
+        measure=backend.settings.measure,
     )
 
 
 def _checked(template: str) -> str:
     """Return a template by name; a text of the client's own is taken too, if it holds {question}."""
+    if template.count("{question}") > _MOST_PLACES:
+        raise InputError(
+            f"the template has {{question}} more than {_MOST_PLACES} times",
+            hint="have it once",
+            argument="template",
+        )
     return Problem("?", template=template).template
 
 
-def _same(asked: str | None, problem: Problem, settings: Settings) -> str:
-    return equality(asked or settings.same or problem.same).name
+def _same(asked: str | None, settings: Settings) -> str | None:
+    name = asked or settings.same
+    return None if name is None else equality(name).name
 
 
-def _method(method: str | None, house: House) -> Pipeline:
-    pipeline = house.pipeline if method is None else parse_method(method)
-    if pipeline.trust is None or house.memory is None:
+def _answer(asked: str | None, settings: Settings) -> str | Kind:
+    name = asked or settings.answer
+    return asked_kind(name) or name
+
+
+def _method(method: str | None, backend: Backend) -> Pipeline:
+    pipeline = backend.pipeline if method is None else parse_method(method)
+    if pipeline.trust is None or backend.model_trust is None:
         return pipeline
-    return replace(pipeline, trust=house.memory.trust(house.engine.model))
+    return replace(pipeline, trust=backend.model_trust.trust(backend.engine.model))
 
 
 def _least(min_probability: float | None, settings: Settings) -> float:
@@ -234,6 +281,8 @@ def _steering(fields: bool | SscFields | None, deepconf: str | None, settings: S
         return online_rule(deepconf)
     if isinstance(fields, SscFields):
         return SelfStepConf(fields.alpha, fields.delta, fields.reflection, splitter(fields.split))
+    if fields is None and settings.ssc is None:
+        return steering_of("auto")
     return SelfStepConf() if (settings.ssc if fields is None else fields) else None
 
 

@@ -16,19 +16,25 @@ from typing import Any, NamedTuple, Protocol
 from starlette.requests import Request
 from starlette.responses import Response
 
+from distrivote.answers.extract import thinking_of
+from distrivote.answers.structured.tools import Call, calls_from, without_calls
 from distrivote.errors import DistrivoteError
 from distrivote.report.documents import solution_document, trajectory_documents
 from distrivote.report.documents.fields import SolutionDocument, TrajectoryDocument
 from distrivote.server.asking import TICK, Answered, Begun, Moved, Queued, ask
 from distrivote.server.errors import failure_of, json_reply
-from distrivote.server.gate import Gate, Lane
+from distrivote.server.limits import EngineQueue, RequestLimit
 from distrivote.server.metrics import Metrics
-from distrivote.server.questions import House, Question
+from distrivote.server.questions import Backend, Question
 from distrivote.server.streaming import ClientGone, EventStream, event, unless_gone
+from distrivote.trajectory import CUT_OFF
 from distrivote.voting.abstaining import withheld_sentence
 
 _PIECE = 256
 """Characters of a streamed piece of text."""
+
+TOOL = "tool"
+"""The kind of answer whose replies are tool calls."""
 
 GONE = 499
 """What metrics count a request by whose client went away."""
@@ -37,14 +43,25 @@ GONE = 499
 class Service(NamedTuple):
     """What all requests share."""
 
-    house: House
-    gate: Gate
-    lane: Lane
+    backend: Backend
+    limit: RequestLimit
+    queue: EngineQueue
     metrics: Metrics
 
 
+class Best(NamedTuple):
+    """What is shown of a vote."""
+
+    text: str
+    """Without thinking and tool calls."""
+
+    finish_reason: str
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+
+
 class Shape(Protocol):
-    """How one endpoint dresses a text."""
+    """How one endpoint presents a reply."""
 
     @property
     def endpoint(self) -> str: ...
@@ -61,7 +78,10 @@ class Shape(Protocol):
     def part(self) -> str:
         """What kind of object a chunk is."""
 
-    def choice(self, text: str, finish_reason: str) -> dict[str, Any]: ...
+    def choice(self, best: Best) -> dict[str, Any]: ...
+
+    def extras(self, best: Best) -> list[dict[str, Any]]:
+        """Return the choices of chunks that hold what is not text."""
 
     def piece(self, text: str | None, finish_reason: str | None, *, first: bool) -> dict[str, Any]: ...
 
@@ -69,7 +89,7 @@ class Shape(Protocol):
 async def reply(service: Service, request: Request, question: Question, shape: Shape) -> Response:
     """Answer a request with one document."""
     try:
-        with service.gate.inside():
+        with service.limit.slot():
             answered = await unless_gone(request, _answered(service, question))
     except ClientGone:
         service.metrics.answered(shape.endpoint, GONE)
@@ -81,7 +101,7 @@ async def reply(service: Service, request: Request, question: Question, shape: S
     service.metrics.answered(shape.endpoint, 200)
     best = _best(answered)
     document = _head(question, shape, shape.whole) | {
-        "choices": [shape.choice(best.text, best.finish_reason)],
+        "choices": [shape.choice(best)],
         "usage": _usage(answered),
         "distrivote": answered_document(answered, _trajectories(answered, question)),
     }
@@ -89,25 +109,25 @@ async def reply(service: Service, request: Request, question: Question, shape: S
 
 
 async def _answered(service: Service, question: Question) -> Answered:
-    asked = ask(service.house.engine, service.lane, question, question.poll(), watched=False)
-    async with aclosing(asked) as happenings:
-        async for happening in happenings:
-            if isinstance(happening, Answered):
-                return happening
+    asked = ask(service.backend.engine, service.queue, question, question.poll(), watched=False)
+    async with aclosing(asked) as updates:
+        async for update in updates:
+            if isinstance(update, Answered):
+                return update
     raise AssertionError("a question ends with an outcome or an error")
 
 
 def stream(service: Service, question: Question, shape: Shape, include_usage: bool) -> EventStream:
     """Answer a request in chunks."""
-    held = held_gate(service, shape.endpoint)
+    held = held_slot(service, shape.endpoint)
     return EventStream(_chunks(service, question, shape, include_usage), held)
 
 
-def held_gate(service: Service, endpoint: str) -> ExitStack:
-    """Enter the gate for as long as the stack is open; one who is sent away is counted too."""
+def held_slot(service: Service, endpoint: str) -> ExitStack:
+    """Return a stack that holds a request slot while it is open; a refusal is counted in the metrics."""
     held = ExitStack()
     try:
-        held.enter_context(service.gate.inside())
+        held.enter_context(service.limit.slot())
     except DistrivoteError as error:
         service.metrics.answered(endpoint, failure_of(error).status)
         raise
@@ -120,17 +140,17 @@ async def _chunks(
     head = _head(question, shape, shape.part)
     status = GONE
     try:
-        async with aclosing(_progress(service, question)) as happenings:
+        async with aclosing(_progress(service, question)) as updates:
             yield event(head | {"choices": [shape.piece("", None, first=True)]})
             nothing = [shape.piece(None, None, first=False)]
-            async for happening in happenings:
-                if not isinstance(happening, Answered):
-                    yield event(head | {"choices": nothing, "distrivote": happening})
+            async for update in updates:
+                if not isinstance(update, Answered):
+                    yield event(head | {"choices": nothing, "distrivote": update})
                     continue
-                for choice, beside in _pieces(happening, question, shape):
+                for choice, beside in _pieces(update, question, shape):
                     yield event(head | {"choices": [choice]} | beside)
                 if include_usage:
-                    yield event(head | {"choices": [], "usage": _usage(happening)})
+                    yield event(head | {"choices": [], "usage": _usage(update)})
         status = 200
         yield b"data: [DONE]\n\n"
     except DistrivoteError as error:
@@ -148,19 +168,19 @@ async def _chunks(
 async def _progress(service: Service, question: Question) -> AsyncGenerator[dict[str, Any] | Answered]:
     """Yield what a client may want to show meanwhile, a few times a second, and the outcome."""
     n_done, shown = 0, 0.0
-    async with aclosing(ask(service.house.engine, service.lane, question, question.poll())) as happenings:
-        async for happening in happenings:
-            if isinstance(happening, Answered):
-                service.metrics.voted(happening)
-                yield happening
-            elif isinstance(happening, Queued):
-                yield {"event": "queued", "n_before": happening.n_before}
-            elif isinstance(happening, Begun):
+    async with aclosing(ask(service.backend.engine, service.queue, question, question.poll())) as updates:
+        async for update in updates:
+            if isinstance(update, Answered):
+                service.metrics.voted(update)
+                yield update
+            elif isinstance(update, Queued):
+                yield {"event": "queued", "n_before": update.n_before}
+            elif isinstance(update, Begun):
                 yield {"event": "started", "budget": question.budget, "method": question.method.name}
-            elif isinstance(happening, Moved):
+            elif isinstance(update, Moved):
                 yield {"event": "progress", "n_done": n_done, "budget": question.budget} | {
-                    "n_tokens": happening.progress.n_tokens,
-                    "n_reflections": happening.progress.n_reflections,
+                    "n_tokens": update.progress.n_tokens,
+                    "n_reflections": update.progress.n_reflections,
                 }
             else:
                 n_done += 1
@@ -178,6 +198,7 @@ def _pieces(
     pieces: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (shape.piece(best.text[at : at + _PIECE], None, first=False), {}) for at in cuts
     ]
+    pieces += [(choice, {}) for choice in shape.extras(best)]
     vote = answered_document(answered, _trajectories(answered, question))
     last = shape.piece(None, best.finish_reason, first=False)
     return [*pieces, (last, {"distrivote": {"event": "vote", **vote}})]
@@ -198,19 +219,19 @@ def _trajectories(answered: Answered, question: Question) -> list[TrajectoryDocu
     return trajectory_documents(answered.solution, question.steering)
 
 
-class _Best(NamedTuple):
-    text: str
-    finish_reason: str
-
-
-def _best(answered: Answered) -> _Best:
+def _best(answered: Answered) -> Best:
     solution = answered.solution
     reason = withheld_sentence(solution.tally, solution.min_probability)
     if reason is not None:
-        return _Best(reason, "stop")
+        return Best(reason, "stop")
     best = solution.best
-    assert best is not None  # there is an answer
-    return _Best(best.text, "length" if best.finish_reason == "length" else "stop")
+    assert best is not None  # a question without any trajectory is an error
+    finish = CUT_OFF if best.finish_reason == CUT_OFF else "stop"
+    reasoning = thinking_of(best.text)
+    if solution.kind.name == TOOL and solution.answer is not None:
+        calls = calls_from(str(solution.answer))
+        return Best(without_calls(solution.reply), "tool_calls", reasoning, calls)
+    return Best(solution.reply, finish, reasoning)
 
 
 def _usage(answered: Answered) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """What requests and replies look like on the wire; pydantic stays in this file.
 
-A field that is not here is an error, also inside `distrivote`. Fields of OpenAI's that this server can't
-honour are taken only where they ask for nothing: n = 1, no penalties, no tools.
+A field that is not here is an error inside `distrivote`, and one of the upstream's elsewhere: requests may
+have any others, which go to it with every trajectory. What no vote can do is decided in `routing`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, WithJsonSchema, field_validator
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from distrivote.defaults import ALPHA, DELTA, REFLECTION, SPLIT
 from distrivote.report.documents import json_schema
 from distrivote.report.documents.fields import SolutionDocument
 
 
+def _fail_fast(schema: Any) -> None:
+    if isinstance(schema, dict):
+        if schema.get("type") == "list":
+            schema["fail_fast"] = True
+        for value in schema.values():
+            _fail_fast(value)
+    elif isinstance(schema, list | tuple):
+        for value in schema:
+            _fail_fast(value)
+
+
 class Fields(BaseModel):
     """A request, or a part of one."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """End validation of a list at its first error: a long list would have as many errors as entries."""
+        schema = handler(source)
+        _fail_fast(schema)
+        return schema
 
     @field_validator("*")
     @classmethod
@@ -49,7 +67,7 @@ Budget = Annotated[int | None, Field(ge=1, description="How many trajectories to
 Method = Annotated[str | None, Field(description="How to vote, such as dis-gmm or sc.")]
 Ssc = Annotated[bool | SscFields | None, Field(description="SelfStepConf; false switches it off.")]
 StopWhen = Annotated[
-    str | None, Field(description="Stop sampling once the vote is settled: consensus, beta or vote.")
+    str | None, Field(description="Stop sampling once the vote is settled, such as gain (docs/stopping.md).")
 ]
 DeepConf = Annotated[
     str | None,
@@ -62,17 +80,33 @@ MinProbability = Annotated[
     float | None, Field(ge=0, le=1, description="Withhold an answer that is less probable than this.")
 ]
 Template = Annotated[
-    str | None, Field(description="How the question is put to the model: plain, math, choice or worked.")
+    str | None,
+    Field(description="How the question is put to the model: auto, plain, math, choice or worked."),
 ]
-Same = Annotated[str | None, Field(description="When two answers are one: text, notation, math or choice.")]
+Answer = Annotated[
+    str | None,
+    Field(
+        description="What an answer is: auto, math, boxed, number, choice, short, label:A,B, json,"
+        " json:fields, tool, code or text."
+    ),
+]
+Same = Annotated[
+    str | None, Field(description="When two answers are one: text, notation, math, choice, short, json ...")
+]
+Strict = Annotated[
+    bool | None, Field(description="Whether replies without any answer are an error and not returned.")
+]
 Temperature = Annotated[float | None, Field(ge=0, le=100)]
 TopP = Annotated[float | None, Field(gt=0, le=1)]
 TopK = Annotated[int | None, Field(ge=-1, description="0 or -1: all tokens.")]
 MinP = Annotated[float | None, Field(ge=0, le=1)]
 MaxTokens = Annotated[int | None, Field(ge=1, description="Of each trajectory.")]
 Seed = Annotated[int | None, Field(ge=0, lt=2**63)]
-Stop = Annotated[str | list[str] | None, Field(description="Where trajectories end.")]
-Nothing = Annotated[list[Any] | None, Field(max_length=0)]
+MAX_STOPS = 64
+Stop = Annotated[
+    str | Annotated[list[str], Field(max_length=MAX_STOPS)] | None,
+    Field(description="Where trajectories end."),
+]
 
 
 class VoteFields(Fields):
@@ -84,7 +118,9 @@ class VoteFields(Fields):
     stop_when: StopWhen = None
     deepconf: DeepConf = None
     template: Template = None
+    answer: Answer = None
     same: Same = None
+    strict: Strict = None
     min_probability: MinProbability = None
     return_trajectories: bool = Field(default=False, description="Whether the reply has all trajectories.")
 
@@ -97,6 +133,8 @@ class StreamOptions(Fields):
 class SharedRequest(Fields):
     """What both endpoints take."""
 
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
+
     model: str = Field(description="MODEL, or METHOD@BUDGET/MODEL as in dis-gmm@16/MODEL.")
     temperature: Temperature = None
     top_p: TopP = None
@@ -107,66 +145,52 @@ class SharedRequest(Fields):
     seed: Seed = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: Literal[1] | None = Field(default=None, description="There is one answer; see distrivote.budget.")
-    frequency_penalty: float | None = Field(default=None, ge=0, le=0)
-    presence_penalty: float | None = Field(default=None, ge=0, le=0)
-    logit_bias: dict[str, float] | None = Field(default=None, max_length=0)
+    n: int | None = Field(default=None, ge=1, le=128, description="More than one is not a vote: passed on.")
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
     user: str | None = None
     distrivote: VoteFields | None = None
 
 
-class TextPart(Fields):
-    type: Literal["text"]
-    text: str
-
-
 class ChatMessage(Fields):
-    role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[TextPart]
+    """A turn of a conversation; fields besides these go to the upstream as they are."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[dict[str, Any]] | None = None
     name: str | None = None
-    refusal: None = None
-    annotations: Nothing = None
-    audio: None = None
-    function_call: None = None
-    tool_calls: Nothing = None
 
-    @field_validator("content", mode="before")
+    @field_validator("content")
     @classmethod
-    def has_text_only(cls, content: Any) -> Any:
-        """Refuse an image as such: else each of its fields would be an unknown one."""
+    def has_parts(cls, content: Any) -> Any:
+        """Refuse parts without a type, and text parts without a text."""
         for part in content if isinstance(content, list) else ():
-            kind = part.get("type") if isinstance(part, dict) else None
-            if isinstance(kind, str) and kind != "text":
-                words = "only text parts are taken, not {kind}: leave it out"
-                raise PydanticCustomError("text_only", words, {"kind": repr(kind[:60])})
+            is_text = part.get("type") == "text"
+            if not isinstance(part.get("type"), str) or (is_text and not isinstance(part.get("text"), str)):
+                raise PydanticCustomError("part", "each part needs a type, and a text part a text")
         return content
-
-
-class TextFormat(Fields):
-    type: Literal["text"]
 
 
 class ChatRequest(SharedRequest):
     messages: list[ChatMessage] = Field(min_length=1)
     max_completion_tokens: MaxTokens = None
-    logprobs: Literal[False] | None = None
-    top_logprobs: Literal[0] | None = None
-    response_format: TextFormat | None = None
-    modalities: list[Literal["text"]] | None = None
-    tools: Nothing = None
-    tool_choice: Literal["none", "auto"] | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=128)
+    response_format: dict[str, Any] | None = Field(default=None, description="JSON is voted on as JSON.")
+    modalities: list[str] | None = None
+    tools: list[dict[str, Any]] | None = Field(default=None, description="Tool calls are voted on.")
+    tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    service_tier: Literal["auto", "default"] | None = None
-    metadata: dict[str, str] | None = None
-    store: bool | None = None
 
 
 class CompletionRequest(SharedRequest):
     prompt: str | list[str] = Field(description="One prompt.")
-    echo: Literal[False] | None = None
-    best_of: Literal[1] | None = None
-    logprobs: None = None
-    suffix: None = None
+    echo: bool | None = None
+    best_of: int | None = Field(default=None, ge=1)
+    logprobs: int | None = Field(default=None, ge=0)
+    suffix: str | None = None
 
 
 class AskRequest(Fields):
@@ -179,6 +203,7 @@ class AskRequest(Fields):
     stop_when: StopWhen = None
     deepconf: DeepConf = None
     template: Template = None
+    answer: Answer = None
     same: Same = None
     min_probability: MinProbability = None
     temperature: Temperature = None
@@ -234,8 +259,10 @@ VoteReply = Annotated[dict[str, Any], WithJsonSchema(json_schema(SolutionDocumen
 
 class AssistantMessage(BaseModel):
     role: Literal["assistant"]
-    content: str
+    content: str | None
     refusal: None
+    reasoning_content: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
 
 
 class ChatChoice(BaseModel):

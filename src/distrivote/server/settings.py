@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from distrivote.answers.equality import equality
+from distrivote.answers.kinds import asked_kind
 from distrivote.defaults import (
+    ANSWER,
     BUDGET,
     MAX_CONCURRENCY,
     MAX_TOKENS,
@@ -16,7 +19,7 @@ from distrivote.defaults import (
     TEMPLATE,
 )
 from distrivote.errors import InputError
-from distrivote.problem import TEMPLATES
+from distrivote.prompts import TEMPLATE_NAMES
 from distrivote.voting.abstaining import check_min_probability
 from distrivote.voting.probability import Calibration
 
@@ -57,11 +60,23 @@ class Settings:
     template: str = TEMPLATE
     """How the page puts a question. Conversations of the API go to the model as they are."""
 
-    same: str | None = None
-    """When two answers are one where a request does not say it; None: what its template says."""
+    answer: str = ANSWER
+    """What an answer is where a request does not say it."""
 
-    ssc: bool = True
-    """Whether SelfStepConf steers where a request does not say it."""
+    forward: tuple[str, ...] = ()
+    """Addresses besides the usual ones that are passed on to the upstream."""
+
+    run_code: bool = False
+    """Whether programs that the model wrote may be run. No request can say so."""
+
+    strict: bool = False
+    """Whether a question whose replies have no answer is an error; else its best reply is returned."""
+
+    same: str | None = None
+    """When two answers are one where a request does not say it; None: what the kind of answer says."""
+
+    ssc: bool | None = None
+    """Whether SelfStepConf steers where a request does not say it; None: where the engine can."""
 
     min_probability: float = MIN_PROBABILITY
     """Answers below it are withheld where a request does not say it."""
@@ -87,6 +102,12 @@ class Settings:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}", hint="give 1 or more", argument=name)
         check_min_probability(self.min_probability)
+        asked_kind(self.answer)
+        for path in self.forward:
+            if not re.fullmatch(r"/v1/[a-z0-9_/-]{1,60}", path):
+                raise InputError(
+                    f"the address to pass on is {path!r}", hint="give one like /v1/score", argument="forward"
+                )
         if self.same is not None:
             equality(self.same)
         if self.budget > self.max_budget:
@@ -95,8 +116,8 @@ class Settings:
                 hint="raise `max_budget`, or lower `budget`",
                 argument="budget",
             )
-        if self.template not in TEMPLATES:
-            raise InputError(f"the template is {self.template!r}: give one of {', '.join(TEMPLATES)}")
+        if self.template not in TEMPLATE_NAMES:
+            raise InputError(f"the template is {self.template!r}: give one of {', '.join(TEMPLATE_NAMES)}")
         key = self.api_key
         if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
             raise InputError(

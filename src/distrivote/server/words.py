@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _OF_VOTES = frozenset(
-    ("budget", "deepconf", "method", "min_probability", "same", "ssc", "stop_when", "template")
+    (
+        *("answer", "budget", "deepconf", "method", "min_probability", "same", "ssc", "stop_when", "strict"),
+        "template",
+    )
 )
 _OF_SSC = frozenset(("alpha", "delta", "reflection", "split"))
 _OF_REQUESTS = frozenset(

@@ -1,4 +1,4 @@
-"""Simulated models: trajectories that are drawn and not sampled, plans by budget, and the paper's bound."""
+"""Simulated models: trajectories drawn from a distribution, plans by budget, and the paper's bound."""
 
 from typing import TYPE_CHECKING
 

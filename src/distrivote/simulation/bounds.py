@@ -1,4 +1,4 @@
-"""The two theorems of the paper as functions, and a look at how much the second one says.
+"""The two theorems of the paper as functions, and how tight the second one is.
 
 Right confidences are N(mean_wrong + delta, sd_right ** 2), wrong ones N(mean_wrong, sd_wrong ** 2).
 
@@ -34,7 +34,7 @@ _MEAN_WRONG = 15.0
 
 
 def tail_ratio(delta: float, sd_right: float = 1.0, sd_wrong: float = 1.0) -> float:
-    """Return R(delta) of theorem 1; infinity where the wrong tail is below every float.
+    """Return R(delta) of theorem 1; infinity if the wrong tail underflows.
 
     >>> tail_ratio(0.0), round(tail_ratio(2.0), 3)
     (1.0, 5.303)
@@ -88,8 +88,8 @@ class VoteBound:
     ) -> VoteBound:
         """Return the bound for the weights of the right and of all wrong trajectories.
 
-        The weights multiply the confidences: all 1 is the weighted vote of the method. Their unit does not
-        matter, so the largest is made 1.
+        The weights multiply the confidences: all 1 is the weighted vote of the method. Their scale does not
+        matter, so the largest becomes 1.
         """
         right, wrong = list(weights_right), list(weights_wrong)
         _check_spreads(sd_right, sd_wrong)
@@ -138,7 +138,7 @@ def expected_bound(delta: float, n_trajectories: int, share_right: float) -> flo
 
 
 def _binomial(n: int, n_trajectories: int, share: float) -> float:
-    """Return the probability that n of so many are right, by logarithms: the factors may not fit a float."""
+    """Return the probability of each number of right ones, by logarithms, since the factors may overflow."""
     if share in (0, 1):
         return float(n == share * n_trajectories)
     rest = n_trajectories - n
@@ -175,7 +175,7 @@ def theory(
     n_answers: Sequence[int] = (1, 2, 3, 8),
     n_draws: int = 4000,
 ) -> Result:
-    """Return where the simulated accuracy of a weighted vote lies above its lower bound.
+    """Return how far the simulated accuracy of a weighted vote is above its lower bound.
 
     Spreads are 1 and the wrong mean is 15, so that delta counts standard deviations.
     """

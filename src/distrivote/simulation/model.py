@@ -1,4 +1,4 @@
-"""Pools drawn from a generative model. It is a model of pools, not of any language model.
+"""Pools drawn from a generative model of pools (not a language model).
 
     kind of question   easy, hard, or hard and confidently wrong
     rate               the probability that an answered trajectory is right: Beta, by kind
@@ -8,8 +8,7 @@
 
 In a confidently wrong question the two Gaussians change places. A share of the trajectories, larger where
 questions are hard, has no answer and no confidence. Pass@1 and the pooled AUROC follow from the parameters
-in closed form, so that a model with given ones is found without drawing anything. Where parameters come
-from is not known here.
+in closed form, so that a model with given values is found without drawing anything.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from distrivote.errors import InputError
 from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
 
 LEAST = 0.01
-"""Confidences are positive; hardly any draw gets this low."""
+"""Confidences are positive; hardly any draw is this low."""
 
 TOKEN_SIGMA = 0.4
-"""Of the log-normal law of lengths: the longest twentieth is twice as long as the median, or more."""
+"""Of the log-normal distribution of lengths: the longest 5% are at least twice as long as the median."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +48,8 @@ class Simulation:
     """The share of hard questions."""
 
     concentration: float = 6.0
-    """a + b of the Beta laws: large means that questions of a kind are alike, near 0 that each is
-    solved always or never."""
+    """a + b of the Beta distributions: if large, questions of a kind are alike; near 0, each is solved always
+    or never."""
 
     confidently_wrong: float = 0.05
     """The share of all questions that are hard and have their wrong answers surer than the right one."""
@@ -62,7 +61,7 @@ class Simulation:
     """The standard deviation between questions."""
 
     hard_drop: float = 0.0
-    """How much less sure everybody is on a hard question."""
+    """How much lower all confidences are on a hard question."""
 
     separation: float = 2.0
     """How much surer the right trajectories of a question are; may be negative."""
@@ -75,7 +74,7 @@ class Simulation:
     """How many wrong answers there are: 3 for a choice of four."""
 
     popularity: float = 1.5
-    """Zipf's exponent of the wrong answers: 0 makes them equally likely, large has everybody agree."""
+    """Zipf's exponent of the wrong answers: 0 makes them equally likely; if large, most agree on one."""
 
     unanswered: float = 0.05
     """The share of trajectories without an answer, of easy questions."""
@@ -84,7 +83,7 @@ class Simulation:
     """The same for the hard questions, where more trajectories get too long."""
 
     n_tokens: float = 0.0
-    """The mean length of a trajectory; 0 for none known."""
+    """The mean length of a trajectory; 0 if unknown."""
 
     def __post_init__(self) -> None:
         for name in ("easy_rate", "hard_rate"):
@@ -108,12 +107,12 @@ class Simulation:
 
     @property
     def pass1(self) -> float:
-        """The expected share of right trajectories; no answer is wrong."""
+        """The expected share of right trajectories; one without an answer is wrong."""
         return sum(kind.answered * kind.rate for kind in self._kinds())
 
     @property
     def auroc(self) -> float:
-        """The expected AUROC over the answered trajectories of very many questions together."""
+        """The expected AUROC over the answered trajectories of many questions together."""
         within = self.spread_right**2 + self.spread_wrong**2
         spread = math.sqrt(within + 2 * self.level_spread**2)
         value = pairs = 0.0
@@ -159,21 +158,21 @@ def normal_cdf(z: float) -> float:
 
 
 def with_pass1(simulation: Simulation, pass1: float) -> Simulation:
-    """Return the simulation with the easy rate that gives this pass@1; InputError if there is none."""
+    """Return the simulation with the easy rate that gives this pass@1; raise InputError if there is none."""
     easy, *hard = simulation._kinds()
     least = sum(kind.answered * kind.rate for kind in hard)
     if not least < pass1 < least + easy.answered:
         raise InputError(
-            f"pass@1 is {pass1}: with so many hard questions and missing answers it lies between"
+            f"pass@1 is {pass1}: with these hard questions and missing answers it is between"
             f" {least:.3f} and {least + easy.answered:.3f}"
         )
     return replace(simulation, easy_rate=(pass1 - least) / easy.answered)
 
 
 def with_auroc(simulation: Simulation, auroc: float, drop: float | None = None) -> Simulation:
-    """Return the simulation with the separation that gives this AUROC; InputError if there is none.
+    """Return the simulation with the separation that gives this AUROC; raise InputError if there is none.
 
-    With `drop`, `hard_drop` becomes this many separations, else it stays.
+    With `drop`, `hard_drop` becomes this multiple of the separation.
     """
 
     def separated(by: float) -> Simulation:
@@ -213,8 +212,8 @@ class Drawn(NamedTuple):
 def draw(simulation: Simulation, n_questions: int, n_trajectories: int, rng: np.random.Generator) -> Drawn:
     """Draw trajectories.
 
-    The number of hard and of confidently wrong questions is the expected one, rounded up or down by
-    chance: averages over few questions vary less than those over questions picked at random.
+    The numbers of hard and of confidently wrong questions are the expected ones, rounded up or down at
+    random: averages over few questions vary less than with independent draws.
     """
     _require(n_questions >= 1, "n_questions", n_questions, "from 1 up")
     _require(n_trajectories >= 1, "n_trajectories", n_trajectories, "from 1 up")
@@ -271,7 +270,7 @@ def simulate(
     model: str = "simulated",
     benchmark: str = "simulated",
 ) -> PoolSet:
-    """Return simulated pools; the same generator state, the same pools.
+    """Return simulated pools; the same generator state gives the same pools.
 
     >>> pools = simulate(Simulation(), 30, 64, np.random.default_rng(0)).pools
     >>> len(pools), pools[0].question, pools[0].n_trajectories

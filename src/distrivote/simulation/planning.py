@@ -1,9 +1,9 @@
-"""What does each budget buy? An answer from the simulation, for a model of which little is known.
+"""The accuracy and cost of each budget, simulated for a model of which little is known.
 
-From pass@1 and AUROC alone a whole simulation is guessed: what they leave open (how many questions are hard,
-confidently wrong, without an answer) is set to what is typical of the presets. So the curve shows what such
-a model may do, not what a certain model will do. Both, and the length of a trajectory, can be measured in
-what was sampled already.
+A simulation is estimated from pass@1 and AUROC alone: other parameters (how many questions are hard,
+confidently wrong, without an answer) are typical values of the presets. So the curve shows what such a model
+may do, not what a particular model will do. Both numbers, and the length of a trajectory, can be measured on
+stored samples.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ MISLED = 0.4
 the next were set so that the planned gains over SC are on average those of the paper."""
 
 DROP = 1.0
-"""How much less sure everybody is on hard questions, in separations."""
+"""How much lower confidences are on hard questions, in separations."""
 
 _Z = 1.96
 
 
 def typical(pass1: float, auroc: float) -> Simulation:
-    """Return a simulation with this pass@1 and AUROC that is like the presets in all else.
+    """Return a simulation with this pass@1 and AUROC and otherwise typical values of the presets.
 
     >>> simulation = typical(0.6, 0.75)
     >>> round(simulation.pass1, 3), round(simulation.auroc, 3)
@@ -72,7 +72,7 @@ def typical(pass1: float, auroc: float) -> Simulation:
 
 
 class MeasuredRun(NamedTuple):
-    """What trajectories with known truth tell of a model; NaN for what they do not."""
+    """What is measured on trajectories with known truth; NaN for missing values."""
 
     pass1: float
     """The mean over questions of the share of right trajectories."""
@@ -88,7 +88,7 @@ class MeasuredRun(NamedTuple):
 
 
 def measured(pools: Sequence[Pool]) -> MeasuredRun:
-    """Return what a plan needs to know of a model, from its trajectories on some questions, at least one.
+    """Return what a plan needs to know about a model, from its trajectories on at least one question.
 
     >>> pool = Pool("q", np.array([0, 0, 1, -1]), np.array([True, True, False, False]),
     ...             np.array([9.0, 5.0, 7.0, np.nan]), n_tokens=np.array([100, 200, 300, 400]))
@@ -124,14 +124,14 @@ def plan(
     """Return the simulated accuracy and the cost per question of each budget.
 
     Args:
-        pass1: The share of right trajectories of the model on the questions in mind, 0 to 1.
-        auroc: How well confidence tells right from wrong, over all trajectories together.
-        rng: The same state, the same plan.
+        pass1: The expected share of right trajectories of the model, 0 to 1.
+        auroc: How well confidence separates right from wrong, over all trajectories together.
+        rng: The same state gives the same plan.
         price_per_million: What a million generated tokens cost, in any currency.
         n_tokens: The mean length of a trajectory.
         budgets: Trajectories per question.
-        methods: The votes to compare; the gain is that of the last over the first.
-        n_questions: How many are simulated; the intervals are those of the simulation.
+        methods: The methods to compare; the gain is that of the last over the first.
+        n_questions: The number of simulated questions; the intervals are those of the simulation.
     """
     if not 0 <= price_per_million < math.inf:
         raise InputError(f"the price is {price_per_million}: give a number from 0 up, per million tokens")

@@ -1,7 +1,7 @@
-"""Named simulations: four models on five benchmarks, fitted to what the paper published, and two warnings.
+"""Named simulations: four models on five benchmarks, fitted to published numbers, and two warnings.
 
-The parameters are in presets.csv, which bench/fit_presets.py makes. A preset reproduces a few published
-averages. It says nothing more about the model it is named for.
+The parameters are in presets.csv, which bench/fit_presets.py writes. A preset reproduces a few published
+averages and says nothing more about the model that it is named after.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from distrivote.simulation.model import Simulation, with_auroc, with_pass1
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What the paper has, as fractions."""
+    """The paper's numbers, as fractions."""
 
     pass1: float
     sc: float
@@ -50,7 +50,7 @@ def presets() -> dict[str, Preset]:
     """
     text = resources.files("distrivote.simulation").joinpath("presets.csv").read_text(encoding="utf-8")
     found = [_preset(row) for row in csv.DictReader(text.splitlines())]
-    # No question is confidently wrong here, so that the AUROC alone says how confidence fares.
+    # No question is confidently wrong here, so that the AUROC alone describes the confidences.
     plain = with_pass1(Simulation(hard_share=0.25, confidently_wrong=0.0), 0.65)
     for name, auroc in (("uninformative", 0.5), ("misleading", 0.4)):
         found.append(Preset(name, name, "made-up", 100, with_auroc(plain, auroc)))

@@ -1,9 +1,9 @@
-"""How a trajectory is steered while it is generated: controllers, one token at a time.
+"""Controllers, which steer a trajectory while it is generated, one token at a time.
 
-`controller` is the seam between a rule and the engine that drives it, `reflection` is SelfStepConf on
-it, `threshold` the rule of SelfStepConf over steps, `released` what the authors' released code does instead,
-`budget` a second controller, `deepconf` one that ends trajectories early, `choice` says which of them is
-meant, and `replay` makes the record of a trajectory that is finished.
+`controller` is the interface between a rule and the engine that runs it. `reflection` is SelfStepConf,
+`threshold` its rule over steps, `released` its variant in the authors' released code. `budget` is budget
+forcing, `deepconf` ends trajectories early. `choice` resolves names, and `replay` computes the record of a
+finished trajectory.
 """
 
 from distrivote.steering.budget import BudgetForcing

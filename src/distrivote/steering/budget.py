@@ -1,7 +1,7 @@
-"""Budget forcing, as in s1 (Muennighoff et al., 2025): thinking that is neither too short nor too long.
+"""Budget forcing, as in s1 (Muennighoff et al., 2025): a minimum and a maximum length of thinking.
 
-It counts tokens and looks for the end of the thinking in what is sampled. It knows no steps, and takes
-no notice of confidences.
+It counts tokens and looks for the end of thinking among the sampled ones. It uses neither steps nor
+confidences.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from distrivote.trajectory import Interventions
 
 @dataclass(frozen=True, slots=True)
 class BudgetForcing(Controller):
-    """Replace an early end of thinking by a word that keeps it going, and close a long one.
+    """Replace an early end of thinking by a word that continues it, and end one that is too long.
 
-    A trajectory begins in thought, and its injected tokens count as thought. The end of the text, while
-    thinking, is an end of thinking as well.
+    A trajectory begins with thinking, and injected tokens count as thinking. The end of the text during
+    thinking counts as an end of thinking.
 
     >>> stream = BudgetForcing(min_tokens=100).start()
     >>> stream.push("4.", 9.0)
@@ -29,28 +29,28 @@ class BudgetForcing(Controller):
     """
 
     min_tokens: int = 0
-    """An end before so many tokens is replaced."""
+    """An end before this number of tokens is replaced."""
 
     max_tokens: int | None = None
-    """The thinking is closed behind so many tokens; None: never."""
+    """Thinking is ended after this number of tokens; None: never."""
 
     n_waits: int = 1
-    """How many ends are replaced at most; the next one stands."""
+    """How many ends are replaced at most; the next one is accepted."""
 
     text: str = "Wait"
 
     end_of_thinking: str = "</think>"
-    """What the model ends its thinking with, and what closes it.
+    """The text with which the model ends its thinking, and which is injected to end it.
 
-    It may lie in several tokens: all of them, with what else they hold, are taken back.
+    It may be spread over several tokens: all of them are taken back, with any other text in them.
     """
 
     def __post_init__(self) -> None:
         longest = math.inf if self.max_tokens is None else self.max_tokens
         if not 0 <= self.min_tokens <= longest or longest < 1 or self.n_waits < 0:
             raise InputError(
-                f"a thinking of {self.min_tokens} to {self.max_tokens} tokens with {self.n_waits} waits:"
-                " give a maximum of at least 1, a minimum from 0 up to it, and at least 0 waits"
+                f"thinking of {self.min_tokens} to {self.max_tokens} tokens with {self.n_waits} waits is not"
+                " possible: give a maximum of at least 1, a minimum from 0 up to it, and at least 0 waits"
             )
         if not self.end_of_thinking.strip():
             raise InputError(
@@ -58,7 +58,7 @@ class BudgetForcing(Controller):
             )
         if not self.text.strip() or self.end_of_thinking in self.text:
             raise InputError(
-                f"the text that keeps the thinking going is {self.text!r}: give at least one word, and"
+                f"the text that continues the thinking is {self.text!r}: give at least one word, and"
                 f" no {self.end_of_thinking!r}"
             )
 
@@ -79,7 +79,7 @@ class _Stream:
         self._log = InsertionLog()
         self._n_tokens = 0
         self._thinking = True
-        self._tail: list[str] = []  # the last sampled tokens, from where the end may have begun
+        self._tail: list[str] = []  # the last sampled tokens, in which the end may have begun
 
     def push(
         self,
@@ -112,7 +112,7 @@ class _Stream:
         return None if self.allows_end(answered) else self._wait(0)
 
     def allows_end(self, answered: Callable[[], bool]) -> bool:  # noqa: ARG002
-        # Once the thinking is over this is true for good: it was long enough, or no waits were left.
+        # Once thinking has ended this stays true: it was long enough, or no waits were left.
         return self._lets_end(self._n_tokens)
 
     def record(self) -> Interventions:
@@ -127,7 +127,7 @@ class _Stream:
         return Injection(self._text, take_back)
 
     def _look_for_end(self, text: str) -> int:
-        """Return in how many of the last tokens the end of thinking lies, 0 if it is not complete."""
+        """Return how many of the last tokens hold the end of thinking, 0 if it is not complete."""
         end = self._end
         if not self._tail and end[0] not in text:
             return 0
@@ -144,7 +144,7 @@ class _Stream:
 
 
 def _n_holding(tokens: Sequence[str], n_characters: int) -> int:
-    """Return how many of the last tokens hold the last so many characters."""
+    """Return how many of the last tokens hold the last `n_characters` characters."""
     n_tokens = 0
     while n_characters > 0:
         n_tokens += 1

@@ -1,4 +1,4 @@
-"""Which controller somebody means: by a word, as an object, or as a run has stored it."""
+"""Which controller is meant: by name, as an object, or as a run has stored it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from distrivote.steering.controller import Controller
 from distrivote.steering.reflection import SelfStepConf
 
 AUTO = "auto"
-"""The word for the controller that steers if nothing else is said: SelfStepConf as the paper has it."""
+"""The name of the default controller: SelfStepConf as in the paper, where an engine can."""
 
 Steering: TypeAlias = str | Controller | None
 """`auto`, a controller, or None for plain sampling."""
@@ -19,15 +19,15 @@ Steering: TypeAlias = str | Controller | None
 def steering_of(steering: Steering) -> Controller | None:
     """Return the controller that is meant.
 
-    >>> steering_of("auto") == SelfStepConf(), steering_of(None)
-    (True, None)
+    >>> steering_of("auto") == SelfStepConf(), steering_of("auto").optional, steering_of(None)
+    (True, True, None)
     """
     if steering is None:
         return None
     if isinstance(steering, str):
         if steering != AUTO:
             raise UnknownNameError("steering", steering, (AUTO,))
-        return SelfStepConf()
+        return SelfStepConf(optional=True)
     if isinstance(steering, type) or not hasattr(steering, "start"):
         raise InputError(
             f"steering is {steering!r}", hint="give 'auto', a controller or None", argument="steering"
@@ -36,9 +36,9 @@ def steering_of(steering: Steering) -> Controller | None:
 
 
 def stored_controller(settings: Mapping[str, Any] | None) -> Controller | None:
-    """Return the controller of a run by what its manifest says, as far as its threshold goes.
+    """Return the controller of a run from its manifest, as far as the threshold is concerned.
 
-    None if there was no controller, or one that holds steps against no threshold.
+    None if there was no controller, or one without a threshold for steps.
     """
     if not is_selfstepconf(settings) or settings is None:
         return None

@@ -1,15 +1,15 @@
-"""DeepConf's online rule (Fu et al., 2025): a trajectory whose confidence sinks is not worth finishing.
+"""DeepConf's online rule (Fu et al., 2025): a trajectory whose confidence drops is ended early.
 
-The first trajectories of a question run whole. The lowest mean confidence that each of them has in any
-group of neighbouring tokens gives a threshold; later trajectories end where the mean of a full group falls
-below it. Who votes, and with what weight, is not known here.
+The first trajectories of a question, the warm-up, run to their end. The lowest mean confidence of each of
+them over any group of consecutive tokens gives a threshold; later trajectories end where the mean of a full
+group falls below it. Votes and their weights are not decided here.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -19,7 +19,7 @@ from distrivote.defaults import N_WARMUP
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.nouns import count
 from distrivote.steering.controller import ENDED, Controller, ControllerStream, End, Injection
-from distrivote.trajectory import Interventions, Trajectory
+from distrivote.trajectory import Trajectory
 
 ONLINE = {"low": 10.0, "high": 90.0}
 """The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
@@ -27,9 +27,9 @@ ONLINE = {"low": 10.0, "high": 90.0}
 
 @dataclass(frozen=True, slots=True)
 class DeepConfOnline(Controller):
-    """End trajectories whose group confidence falls below that of the better ones of a warm-up.
+    """End trajectories whose group confidence falls below that of the best ones of a warm-up.
 
-    Without a threshold, as in the warm-up, none ends.
+    Without a threshold, as in the warm-up, it ends none.
 
     >>> DeepConfOnline(eta=50).after([7.0, 9.0, 8.0]).threshold
     8.0
@@ -39,10 +39,10 @@ class DeepConfOnline(Controller):
     """The percentage of the warm-up that would have been kept: 10 is DeepConf-low, 90 DeepConf-high."""
 
     window: int = 2048
-    """How many tokens are a group."""
+    """The number of tokens in a group."""
 
     n_warmup: int = N_WARMUP
-    """How many trajectories run whole."""
+    """The number of trajectories that run to their end."""
 
     threshold: float | None = None
 
@@ -57,12 +57,12 @@ class DeepConfOnline(Controller):
 
     @classmethod
     def low(cls) -> Self:
-        """Return the setting that ends most: as sure as the best tenth of the warm-up."""
+        """Return the setting that ends most trajectories: all below the best tenth of the warm-up."""
         return cls(eta=ONLINE["low"])
 
     @classmethod
     def high(cls) -> Self:
-        """Return the setting that ends few: less sure than nine tenths of the warm-up."""
+        """Return the setting that ends few trajectories: those below nine tenths of the warm-up."""
         return cls(eta=ONLINE["high"])
 
     @property
@@ -75,7 +75,7 @@ class DeepConfOnline(Controller):
 
     @property
     def measure(self) -> str:
-        """The measure of trajectories that the threshold is made of."""
+        """The measure of trajectories that gives the threshold."""
         return f"lowest-group:{self.window}"
 
     def after(self, confidences: Iterable[float]) -> Self:
@@ -94,7 +94,7 @@ class DeepConfOnline(Controller):
 
 
 def online_rule(name: str | None) -> DeepConfOnline | None:
-    """Return DeepConf's online rule by name: low or high, with the tokens of a window behind a colon.
+    """Return DeepConf's online rule by name: low or high, optionally with a window after a colon.
 
     >>> online_rule("high:64")
     DeepConfOnline(eta=90.0, window=64, n_warmup=16, threshold=None)
@@ -108,14 +108,14 @@ def online_rule(name: str | None) -> DeepConfOnline | None:
         return DeepConfOnline(ONLINE[kind])
     if not (window.isascii() and window.isdecimal() and len(window) <= 9):
         raise InputError(
-            f"the rule {name!r} has a window that is no number of tokens",
+            f"the rule {name!r} has a window that is not a number of tokens",
             hint=f"write {kind}:2048",
             argument="deepconf",
         )
     return DeepConfOnline(ONLINE[kind], int(window))
 
 
-class _Stream:
+class _Stream(ControllerStream):
     __slots__ = ("_group", "_threshold", "_total", "_window")
 
     def __init__(self, window: int, threshold: float | None) -> None:
@@ -138,17 +138,5 @@ class _Stream:
             return None
         if len(self._group) > self._window:
             self._total -= self._group.popleft()
-        # The threshold is a mean of this kind, of another order of summing: rounding alone ends nothing.
+        # The threshold is such a mean, summed in another order: a difference by rounding ends nothing.
         return End() if self._total / self._window < self._threshold * (1 - 1e-9) else None
-
-    def push_injected(self, text: str, confidence: float = math.nan) -> None:
-        """Nothing is injected by this rule."""
-
-    def at_end(self, answered: Callable[[], bool]) -> Injection | None:  # noqa: ARG002
-        return None
-
-    def allows_end(self, answered: Callable[[], bool]) -> bool:  # noqa: ARG002
-        return True
-
-    def record(self) -> Interventions:
-        return Interventions()

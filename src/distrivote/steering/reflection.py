@@ -1,9 +1,9 @@
-"""SelfStepConf: inject a reflection behind a step whose confidence dropped.
+"""SelfStepConf: inject a reflection after a step whose confidence dropped.
 
-A step is what the splitter says, its confidence the mean over its tokens that have one. Injected tokens
-are tokens of their step like any other, but a boundary that one of them completes is passed over. So the
-steps are those of the whole text, less the boundaries in injected tokens. What counts as a drop is not
-known here: see `threshold`. What the authors' released code does instead is in `released`.
+The splitter says what a step is; its confidence is the mean over its tokens that have one. Injected tokens
+belong to their step like any other, but a boundary that one of them completes is ignored. So the steps are
+those of the whole text, without the boundaries in injected tokens. `threshold` decides what a drop is. The
+variant in the authors' released code is in `released`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from distrivote.trajectory import Interventions, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class SelfStepConf(Controller):
-    """Reflect where a step's confidence drops against a moving threshold.
+    """Inject a reflection where a step's confidence drops below a moving threshold.
 
     >>> stream = SelfStepConf().start()
     >>> stream.push("Sure.\\n\\n", 10.0)
@@ -41,7 +41,7 @@ class SelfStepConf(Controller):
     """
 
     alpha: float = ALPHA
-    """How much of the threshold stays when a step is mixed into it."""
+    """The weight of the old threshold when a step updates it."""
 
     delta: float = DELTA
     """A drop is a step below this share of the threshold; 0 never reflects."""
@@ -51,16 +51,19 @@ class SelfStepConf(Controller):
     split: Splitter = field(default_factory=DelimiterSplitter)
 
     guard: bool = False
-    """Whether the end of the text is turned down, at most once, if there is no answer or the unfinished
-    step dropped. The step goes on with the reflection."""
+    """Whether the end of the text is refused, at most once, if there is no answer or the unfinished step
+    dropped. The step continues with the reflection."""
 
     released: bool = False
-    """Whether to do as the authors' released code does: it goes by the most likely token of each position,
-    samples the exchanged position at the run's temperature, and can't turn an end down (see `released`). Only
-    engines that own sampling can do so."""
+    """Whether to do as the authors' released code does: it uses the most likely token of each position,
+    samples the exchanged position at the run's temperature, and can't refuse an end (see `released`). Only
+    engines that do their own sampling support it."""
+
+    optional: bool = field(default=False, compare=False, repr=False)
+    """Whether a server that can't do it samples without it; else that is an error."""
 
     has_answer: Callable[[str], bool] = field(default=gives_answer, compare=False, repr=False)
-    """How the guard sees whether a text gives an answer. It belongs to the question: see `answering`."""
+    """How the guard decides whether a text states an answer; it depends on the question, see `answering`."""
 
     def __post_init__(self) -> None:
         check_alpha_and_delta(self.alpha, self.delta)
@@ -71,11 +74,11 @@ class SelfStepConf(Controller):
                 argument="reflection",
             )
         if not hasattr(self.split, "start"):
-            raise InputError(f"the splitter is {self.split!r}: give one, as splitting.splitter makes them")
+            raise InputError(f"the splitter is {self.split!r}: give one, for example by splitting.splitter")
         if self.released and self.guard:
             raise InputError(
-                "guard and released are both on, and the authors' released code can't turn an end of the text"
-                " down: give one of them"
+                "guard and released are both on, but the authors' released code can't refuse an end of the"
+                " text: give one of them"
             )
 
     @classmethod
@@ -97,6 +100,9 @@ class SelfStepConf(Controller):
 
     def answering(self, find: Extractor) -> SelfStepConf:
         return replace(self, has_answer=partial(_finds, find))
+
+    def required(self) -> SelfStepConf:
+        return replace(self, optional=False)
 
     def settings(self) -> dict[str, float | str]:
         return {"alpha": self.alpha, "delta": self.delta, "reflection": self.reflection}
@@ -152,7 +158,7 @@ class _Stream:
         self._ends: list[int] = []
         self._confidences: list[float] = []
         self._n_tokens = 0
-        # Of the step under way: known confidences, summed and counted, and whether it has no text yet.
+        # Of the current step: the sum and the number of known confidences, and whether it has no text yet.
         self._total = 0.0
         self._n_known = 0
         self._blank = True

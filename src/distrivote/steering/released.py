@@ -1,20 +1,20 @@
-"""SelfStepConf as the authors' released code does it: `SelfStepConf.as_published()`.
+"""SelfStepConf as in the authors' released code: `SelfStepConf.as_published()`.
 
-Read at commit e958cda of yxizhong/SSC (model/selfstepconf_processors.py). It is a logits processor, which
-sees a position before it is sampled and goes by the most likely token there, whatever is sampled then:
+It follows commit e958cda of yxizhong/SSC (model/selfstepconf_processors.py). That is a logits processor,
+which sees a position before it is sampled and uses the most likely token there, whatever is sampled then:
 
-- A step ends where the most likely token ends one, also if it has no text but white space. It drops if
+- A step ends where the most likely token ends one, even if it has only white space. It drops if
   C_m / tau < delta and C_m <= C_{m-1}.
-- A drop sets a flag, and the logits of the position are handed on as they are. At the next position the
-  logits of the most likely token and of the first token of the reflection are exchanged, and the position is
-  sampled like any other. So the reflection appears with the probability that the most likely token had. No
-  boundary and no end is looked for there.
+- A drop sets a flag, and the logits of the position stay unchanged. At the next position the logits of the
+  most likely token and of the first token of the reflection are exchanged, and the position is sampled like
+  any other. So the reflection appears with the probability that the most likely token had. Boundaries and
+  ends are not looked for there.
 - Where the most likely token would end the text, the flag is set if the most likely tokens of the step hold
   no boxed answer, or if the step dropped and the answers so far are not settled (at least 2 of them, the most
-  frequent with 0.95 of their confidence). The end is not turned down: the flag matters only if another token
-  is sampled. Flagged or not, the mean so far becomes C_{m-1}, and tau stays.
+  frequent with 0.95 of their confidence). The end is not refused: the flag matters only if another token is
+  sampled. Flagged or not, the mean so far becomes C_{m-1}, and tau is unchanged.
 
-The record says what really appeared: a reflection that was not sampled is none.
+The record holds what really appeared: a reflection that was not sampled is not in it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ReleasedStream:
     def __init__(self, alpha: float, delta: float, reflection: str, split: Splitter) -> None:
         self.reflection = reflection
         self.exchanges = False
-        """Whether the next position is one where the first token of the reflection is exchanged."""
+        """Whether the first token of the reflection is exchanged at the next position."""
 
         self._alpha = alpha
         self._delta = delta
@@ -74,8 +74,8 @@ class ReleasedStream:
         self._tau = 0.0
         self._previous = math.nan
         self._answers: dict[str, list[float]] = {}
-        # Of the step under way: the confidences, the most likely tokens, whether this position ends it, and
-        # whether what was sampled in it is white space alone.
+        # Of the current step: the confidences, the most likely tokens, whether this position ends it, and
+        # whether only white space was sampled in it.
         self._values: list[float] = []
         self._texts: list[str] = []
         self._closes = False
@@ -87,7 +87,7 @@ class ReleasedStream:
         self._n_tokens = 0
 
     def look(self, likeliest: str | None, confidence: float, entropy: float = math.nan) -> None:
-        """Take what the model says at the next position.
+        """Add the model's distribution at the next position.
 
         Args:
             likeliest: The text of the most likely token; None if it would end the text.
@@ -113,7 +113,7 @@ class ReleasedStream:
         confidence: float,  # noqa: ARG002
         entropy: float = math.nan,  # noqa: ARG002
     ) -> None:
-        """Take the token that was sampled at the position last looked at."""
+        """Add the token that was sampled at the position of the last `look`."""
         self._n_tokens += 1
         self._blank = self._blank and (not text or text.isspace())
         if self._closes:
@@ -122,12 +122,12 @@ class ReleasedStream:
             self._values, self._texts, self._blank, self._closes = [], [], True, False
 
     def push_injected(self, text: str, confidence: float = math.nan) -> None:
-        """Take the token of the reflection, which was sampled where it had been exchanged."""
+        """Add the token of the reflection, which was sampled where it had been exchanged."""
         self._log.add(self._n_tokens)
         self.push(text, confidence)
 
     def at_end(self, answered: Callable[[], bool]) -> None:
-        """Let the text end."""
+        """Accept the end of the text."""
 
     def allows_end(self, answered: Callable[[], bool]) -> bool:  # noqa: ARG002
         return True
@@ -136,7 +136,7 @@ class ReleasedStream:
         ends, confidences = list(self._ends), list(self._confidences)
         unfinished = self._n_tokens > 0 and (not self._blank or not ends)
         if unfinished:
-            # What was looked at and ended the text is no token of it.
+            # The position that ended the text is not one of its tokens.
             n_here = self._n_tokens - (ends[-1] if ends else 0)
             ends.append(self._n_tokens)
             confidences.append(_mean(self._values[:n_here]))
@@ -170,7 +170,7 @@ class ReleasedStream:
         return self._tau > 0 and of_step / self._tau < self._delta and of_step <= self._previous
 
     def _doubts_end(self) -> bool:
-        """Say whether the flag is set where the text would most likely end."""
+        """Say whether the flag is set at a position where the text would most likely end."""
         so_far = _mean(self._values)
         dropped = self._drops(so_far)
         if not math.isnan(so_far):
@@ -194,19 +194,19 @@ def _mean(values: list[float]) -> float:
 
 
 def _boxed(text: str) -> str | None:
-    r"""Return what the last "boxed" of a text holds, as the released code reads it.
+    r"""Return the content of the last "boxed" of a text, as the released code reads it.
 
     >>> _boxed(r"so \boxed{\frac{1}{2}}."), _boxed(r"$\boxed 7$"), _boxed("seven")
     ('\\frac{1}{2}', '7', None)
     """
-    _, found, behind = text.rpartition("boxed")
+    _, found, rest = text.rpartition("boxed")
     if not found:
         return None
-    if not behind.startswith("{"):
-        return behind.partition("$")[0].strip()
+    if not rest.startswith("{"):
+        return rest.partition("$")[0].strip()
     depth = 0
-    for at, character in enumerate(behind):
+    for at, character in enumerate(rest):
         depth += (character == "{") - (character == "}")
         if depth == 0:
-            return behind[1:at].strip()
-    return behind[1:].strip()
+            return rest[1:at].strip()
+    return rest[1:].strip()

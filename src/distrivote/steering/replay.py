@@ -1,7 +1,7 @@
-"""The record of a trajectory that is finished, from its tokens and their confidences.
+"""The record of a finished trajectory, from its tokens and their confidences.
 
-It goes through the same stream as a live trajectory, so the two do not differ by a bit. It judges again
-what was judged; it does not ask whether an engine did as it was told.
+It goes through the same stream as a live trajectory, so the two are equal to the last bit. It repeats the
+judgements; it does not check whether an engine carried them out.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def replay(
     entropies: Sequence[float] | None = None,
     insertions: Sequence[Insertion] | None = None,
 ) -> Interventions:
-    """Return the record that the controller's stream would have of these tokens.
+    """Return the record that the controller's stream makes of these tokens.
 
-    Without `insertions` they are found: behind a step that dropped, tokens that spell the reflection were
-    injected. A reflection at the end of the text is not found in this way.
+    Without `insertions` they are found: tokens after a step that dropped are injected if they spell the
+    reflection. A reflection at the end of the text is not found in this way.
 
     >>> record = replay(SelfStepConf(), ["Yes", ".\\n\\n", "Hm\\n\\n", "wait", ","], [9, 11, 7, 6, 8])
     >>> record.step_ends, record.step_confidences, record.insertions
@@ -34,15 +34,15 @@ def replay(
     """
     if controller.released:
         raise InputError(
-            "the record of SelfStepConf as published can't be made from a text: it goes by the most likely"
-            " tokens, which need not be those that were sampled"
+            "the record of SelfStepConf as published can't be made from a text: it depends on the most likely"
+            " tokens, which may differ from the sampled ones"
         )
     n = len(tokens)
     if entropies is None:
         entropies = [math.nan] * n
     if not n == len(confidences) == len(entropies):
         raise InputError(
-            f"{n} tokens, {len(confidences)} confidences and {len(entropies)} entropies: hand in one of"
+            f"{n} tokens, {len(confidences)} confidences and {len(entropies)} entropies: give one of"
             " each per token, NaN where unknown"
         )
     _check_insertions(insertions or (), n)
@@ -61,7 +61,7 @@ def replay(
 
 
 def _n_spelling(text: str, tokens: Sequence[str], start: int) -> int:
-    """Return how many tokens from there spell the text, or as much of it as there is room for."""
+    """Return how many tokens from `start` spell the text, or its beginning if the tokens end first."""
     end = start
     while text and end < len(tokens) and text.startswith(tokens[end]):
         text = text.removeprefix(tokens[end])
@@ -74,6 +74,6 @@ def _check_insertions(insertions: Sequence[Insertion], n_tokens: int) -> None:
     empty = any(insertion.n_tokens < 1 for insertion in insertions)
     if empty or any(edge > following for edge, following in pairwise(edges)):
         raise InputError(
-            f"insertions {[(i.start, i.n_tokens) for i in insertions[:8]]} do not lie one behind the"
-            f" other in {n_tokens} tokens: hand them in by their start, with at least one token each"
+            f"insertions {[(i.start, i.n_tokens) for i in insertions[:8]]} overlap or exceed"
+            f" {n_tokens} tokens: give them in order of their start, with at least one token each"
         )

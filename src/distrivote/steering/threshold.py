@@ -1,12 +1,11 @@
-"""When has the confidence of a step dropped? The rule of SelfStepConf, over step confidences alone.
+"""Has the confidence of a step dropped? The rule of SelfStepConf, over step confidences alone.
 
     first step    tau := C_0
     later step m  drop if C_m / tau < delta and C_m < C_{m-1}; then tau stays
                   otherwise tau := alpha * tau + (1 - alpha) * C_m
 
-C_{m-1} is the step before, whether it dropped or not. A step without a confidence is passed over: it
-can't drop, and changes neither tau nor C_{m-1}. Nothing drops below a tau of 0. Tokens and texts are not
-known here.
+C_{m-1} is the previous step, whether it dropped or not. A step without a confidence is ignored: it can't
+drop, and changes neither tau nor C_{m-1}. With a tau of 0 nothing drops. Tokens and texts are not used here.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from distrivote.trajectory import Interventions
 
 
 class Threshold:
-    """The rule at work on one trajectory."""
+    """The state of the rule for one trajectory."""
 
     __slots__ = ("_alpha", "_delta", "_previous", "tau")
 
@@ -31,11 +30,11 @@ class Threshold:
 
     def drops(self, confidence: float) -> bool:
         """Say whether a step with this confidence would drop now."""
-        # Before the first step tau is NaN, which is not above 0.
+        # Before the first step tau is NaN, and NaN > 0 is false.
         return self.tau > 0 and confidence / self.tau < self._delta and confidence < self._previous
 
     def take(self, confidence: float) -> bool:
-        """Take the next step and say whether it dropped."""
+        """Add the next step and say whether it dropped."""
         if math.isnan(confidence):
             return False
         dropped = self.drops(confidence)
@@ -48,7 +47,7 @@ class Threshold:
 
 
 def thresholds(record: Interventions, alpha: float, delta: float) -> tuple[float, ...]:
-    """Return tau behind each step, NaN up to the first one with a confidence.
+    """Return tau after each step, NaN up to the first one with a confidence.
 
     >>> thresholds(Interventions((), (4, 7, 9), (10.0, 12.0, 8.0)), alpha=0.5, delta=0.8)
     (10.0, 11.0, 11.0)
@@ -66,8 +65,8 @@ def thresholds(record: Interventions, alpha: float, delta: float) -> tuple[float
 def lowest_ratio(record: Interventions, alpha: float, delta: float) -> float:
     """Return the smallest C_m / tau of all steps that were compared, NaN if none was.
 
-    With a delta below 1 it is below delta if and only if a step dropped, since the first step that is
-    so far down is also below the step before it.
+    With a delta below 1 it is below delta if and only if a step dropped, since the first step below delta
+    is also below the step before it.
 
     >>> lowest_ratio(Interventions((), (4, 7, 9), (10.0, 12.0, 9.36)), alpha=0.8, delta=0.8)
     0.9
@@ -82,7 +81,7 @@ def lowest_ratio(record: Interventions, alpha: float, delta: float) -> float:
 
 
 def check_alpha_and_delta(alpha: float, delta: float) -> None:
-    """Raise InputError unless the rule can work with these."""
+    """Raise InputError unless both values are valid."""
     if not 0 <= alpha <= 1:
         raise InputError(f"alpha is {alpha}", hint="give a number from 0 to 1, such as 0.8", argument="alpha")
     if not 0 <= delta < math.inf:

@@ -1,7 +1,7 @@
 """Stored runs, tables of sampled answers, and files of other tools.
 
-A `Run` is read and a `RunWriter` adds to it; `import_files` makes one of somebody else's files. Answers come
-from a table by `open_table`, and a calibration is kept as a small JSON file.
+`Run` reads a run and `RunWriter` adds to it; `import_files` makes one from files of other tools. `open_table`
+reads answers from a table, and a calibration is stored as a small JSON file.
 """
 
 from typing import TYPE_CHECKING

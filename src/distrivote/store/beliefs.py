@@ -1,7 +1,7 @@
-"""How far the confidences of a file are to be trusted, learned from its own questions, for `auto`.
+"""How far the confidences of a file can be trusted, learned from its own questions, for `auto`.
 
-The first questions say it for all: a file is read once, whatever its length, and every command that votes
-on it believes the same. Each value of `by` is a model of its own.
+The first questions decide for all: a file is read once, whatever its length, and every command that votes on
+it uses the same trust. Each value of `by` counts as one model.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from distrivote.voting.trust import Trust
 from distrivote.voting.vote import trust_of
 
 MOST_QUESTIONS = 256
-"""Once this many questions were read, no more are looked at: a belief hardly moves after that."""
+"""The number of questions that are used: after that the trust hardly changes."""
 
 Beliefs = Mapping[str, Trust]
-"""What is believed of each model; "" where there is no `by`."""
+"""The trust of each model; "" without `by`."""
 
 
 def learned_first(questions: Iterable[Questions]) -> tuple[Iterator[Questions], Beliefs]:
-    """Return the same questions, and what the first of them say about the confidences of each model."""
+    """Return the same questions, and the trust of each model learned from the first of them."""
     rest, held, n = iter(questions), list[Questions](), 0
     for some in rest:
         held.append(some)
@@ -36,12 +36,12 @@ def learned_first(questions: Iterable[Questions]) -> tuple[Iterator[Questions], 
 
 
 def learns(methods: Iterable[str]) -> bool:
-    """Whether one of the methods asks how far confidences are to be trusted."""
+    """Whether one of the methods uses trust."""
     return any(parse_method(name).trust is not None for name in methods)
 
 
 def models_of(some: Questions) -> list[str]:
-    """Return the model of each question; "" where the file does not tell several apart."""
+    """Return the model of each question; "" if the file does not name several."""
     return [""] * len(some) if some.by is None else [str(value) for value in some.by.to_pylist()]
 
 

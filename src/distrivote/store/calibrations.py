@@ -3,7 +3,7 @@
     {"format": "distrivote calibration", "version": 1, "intercept": ..., "evidence": ..., "share": ...,
      "fewest": 8, "most": 64, "n_questions": 120, "source": "..."}
 
-A file is small and its every field is checked: what is not such a calibration is refused in one sentence.
+Files are small and every field is checked; anything else is refused in one sentence.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FORMAT = "distrivote calibration"
 VERSION = 1
 _MOST_BYTES = 65_536
 _LARGEST = 1e6
-"""Of a parameter: a weight beyond it is no fit."""
+"""The largest valid parameter."""
 
 
 def check_calibration_place(path: str, sources: Sequence[str]) -> None:
-    """Raise before the work what would stop the writing after it."""
+    """Raise InputError before the work if the file could not be written after it."""
     if not path.endswith(".json"):
         raise InputError(f"{path}: a calibration is a JSON file, so give it a name that ends in .json")
     for source in sources:
@@ -35,14 +35,14 @@ def check_calibration_place(path: str, sources: Sequence[str]) -> None:
 
 
 def write_calibration(calibration: Calibration, path: str) -> None:
-    """Write a calibration; the file is there whole or not at all."""
+    """Write a calibration atomically."""
     document = {"format": FORMAT, "version": VERSION, **asdict(calibration)}
     with whole_file(path) as file:
         file.write(json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n")
 
 
 def read_calibration(path: str) -> Calibration:
-    """Read a calibration; InputError if the file holds none."""
+    """Read a calibration; raise InputError if the file is not one."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -59,7 +59,7 @@ def read_calibration(path: str) -> Calibration:
     if document.get("version") != VERSION:
         raise InputError(
             f"{path} is a calibration of version {str(document.get('version'))[:40]} and this distrivote"
-            f" knows version {VERSION}: update distrivote, or fit it again with distrivote calibrate"
+            f" reads version {VERSION}: update distrivote, or fit it again with distrivote calibrate"
         )
     names = [field.name for field in fields(Calibration)]
     missing = [name for name in names if name not in document]
@@ -74,14 +74,14 @@ def read_calibration(path: str) -> Calibration:
 def _value(path: str, name: str, value: object) -> Any:
     if name == "source":
         if not isinstance(value, str) or len(value) > 10_000:
-            _refuse(path, "its source is no text")
+            _refuse(path, "its source is not a text")
         return value
     if name in ("fewest", "most", "n_questions"):
         if type(value) is not int or not 1 <= value <= 10**12:
-            _refuse(path, f"its {name} is no whole number from 1 up")
+            _refuse(path, f"its {name} is not a whole number from 1 up")
         return value
     if type(value) not in (int, float):
-        _refuse(path, f"its {name} is no number")
+        _refuse(path, f"its {name} is not a number")
     number = float(value) if abs(value) <= _LARGEST else math.nan  # type: ignore[arg-type]
     if math.isnan(number) or (name != "intercept" and number < 0):
         _refuse(path, f"its {name} is out of range")

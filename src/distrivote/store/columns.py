@@ -1,4 +1,4 @@
-"""The names of the columns that tables and runs share, written only here.
+"""The names of the columns that tables and runs share, defined only here.
 
 A run has more columns, which `runs.schema` lists with their types.
 """
@@ -14,3 +14,6 @@ GROUND_TRUTH = "ground_truth"
 CONFIDENCE = "confidence"
 MODEL = "model"
 N_TOKENS = "n_tokens"
+QUESTION = "question"
+TEXT = "text"
+FINISH_REASON = "finish_reason"

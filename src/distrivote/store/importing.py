@@ -1,7 +1,7 @@
-"""Other people's files -> a run.
+"""Files of other tools -> a run.
 
-The run is made beside its name and gets it when it is whole, so that an import that fails or is killed
-leaves nothing that looks like a run.
+The run is written under a temporary name and renamed when it is complete, so that an import that fails or is
+killed leaves nothing that looks like a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from distrivote.answers.equality import Equality, equality
+from distrivote.answers.equality import Equality, Same, equality
 from distrivote.errors import InputError
 from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.registry import Source
@@ -21,12 +21,12 @@ from distrivote.store.results.files import new_folder
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep, Row
 from distrivote.store.runs.writer import RunWriter
-from distrivote.voting.tallies import in_majority_only
+from distrivote.voting.caveats import in_majority_only
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came in."""
+    """What was imported."""
 
     n_files: int
     n_questions: int
@@ -36,14 +36,14 @@ class Imported:
     """How many of the answered trajectories have a confidence."""
 
     n_true: int
-    """How many trajectories come with the right answer or say whether they are right."""
+    """How many trajectories have the right answer, or say whether they are right."""
 
     formats: Mapping[str, int]
     """How many files of each format."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a careful reader should know, a sentence each."""
+        """Caveats, a sentence each."""
         notes = []
         if not self.n_answered:
             notes.append("no trajectory has an answer: choose how answers are found with `extract`")
@@ -63,7 +63,7 @@ def import_files(
     reading: ImportOptions = ImportOptions(),  # noqa: B008
     keep: Keep = Keep(),  # noqa: B008
     model: str = "",
-    same: str | None = None,
+    same: Same | None = None,
     question_pattern: str | None = None,
     truths: Mapping[str, str] | None = None,
     watch: Callable[[int, int], None] | None = None,
@@ -73,12 +73,12 @@ def import_files(
     Args:
         files: What to read, from `sources`.
         run: A folder that does not exist yet.
-        reading: How trajectories are read where the files leave it open.
+        reading: How trajectories are read where the files do not say it.
         keep: What is stored besides measures and steps.
         model: The name of the model, for the manifest.
-        same: When two answers are one; math if it is not said.
-        question_pattern: Finds the question's id in the id that a file gives: its first group, or all.
-        truths: The right answer of each question, where the files do not say it.
+        same: When two answers are equal; math by default.
+        question_pattern: Finds the question's id in the id in a file: its first group, or the whole match.
+        truths: The right answer of each question, if the files do not have it.
         watch: Called with the bytes read and the trajectories so far.
     """
     find_question, rule = _finder(question_pattern), equality(same)
@@ -127,7 +127,7 @@ def _finder(pattern: str | None) -> Callable[[str], str]:
 
 
 class _Gathered:
-    """Numbers the samples of each question and counts."""
+    """Numbers the samples of each question and counts them."""
 
     def __init__(self, truths: Mapping[str, str], same: Equality) -> None:
         self._truths, self._same = truths, same

@@ -1,6 +1,6 @@
-"""Which measure of confidence votes, by its name; and several measures of a file made into one.
+"""Which measure of confidence a vote uses, by name; and several measures of a file combined into one.
 
-A signal is a measure of `schema.MEASURES`, by its name or its column's, `length` (the number of tokens:
+A signal is a measure of `schema.MEASURES`, by its name or its column's name, `length` (the number of tokens:
 shorter is surer), or any other column of a file.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Same
 from distrivote.confidence import LENGTH, measure_named
 from distrivote.errors import InputError
 from distrivote.store.columns import N_TOKENS
@@ -28,14 +28,14 @@ AUTO = "auto"
 
 
 def with_signal(columns: Columns, name: str) -> Columns:
-    """Return the columns with the confidence that the signal's name stands for."""
+    """Return the columns with the confidence that the signal names."""
     if name in (LENGTH, N_TOKENS):
         return replace(columns, confidence=N_TOKENS, per_length=True, named=True, positive_for="length")
     return replace(columns, confidence=MEASURES.get(name, name), named=True)
 
 
 def measure_of(signal: str) -> str:
-    """Return the measure that a signal's name stands for, where trajectories are at hand."""
+    """Return the measure that a signal names, for trajectories."""
     if signal == AUTO:
         raise InputError(
             "the signal auto weighs the signals of many questions",
@@ -47,21 +47,21 @@ def measure_of(signal: str) -> str:
 
 
 class Mixed(NamedTuple):
-    """All questions of a file, voting with a mix of its signals."""
+    """All questions of a file, with a mix of its signals as confidence."""
 
     questions: list[Questions]
     weights: dict[str, dict[str, float]]
-    """Of each signal, for each value of `by`; "" where there is none."""
+    """The weight of each signal, for each value of `by`; "" without `by`."""
 
     notes: tuple[str, ...] = ()
-    """What a careful reader should know, a sentence each."""
+    """Caveats, a sentence each."""
 
 
-def mixed_questions(path: str, columns: Columns, same: str | Equality | None = None) -> Mixed:
-    """Read every signal that a file has and make one of them; all rows are held in memory.
+def mixed_questions(path: str, columns: Columns, same: Same | None = None) -> Mixed:
+    """Read every signal of a file and combine them into one; all rows are held in memory.
 
-    Each value of `by` is a model of its own, with weights of its own. A signal that more answers lack than
-    another is left out.
+    Each value of `by` counts as one model, with its own weights. A signal that is missing for more answers
+    than another is left out.
     """
     if path == STDIN:
         raise InputError(
@@ -117,17 +117,18 @@ def _known(columns: Columns) -> list[str]:
 
 def _names_there(path: str, columns: Columns) -> Sequence[str]:
     with open_table(path, replace(columns, confidence=None)) as table:
-        next(iter(table.batches()), None)  # says what is wrong with a file that can't be read
+        next(iter(table.batches()), None)  # raises the error of a file that can't be read
         there = column_names(table)
     return [name for name in _known(columns) if name in there]
 
 
 def column_names(table: AnswerTable) -> Sequence[str]:
-    """Return the columns of a table that may hold values; those of text files come from its first line."""
+    """Return the columns of a table that may hold values; for text files from the first line."""
     if table.kind == "run":
         from distrivote.store.runs.run import Run
 
-        stored = Run.open(table.path).table([*dict.fromkeys(MEASURES.values()), N_TOKENS])
+        run = Run.open(table.path, partial=table.columns.partial)
+        stored = run.table([*dict.fromkeys(MEASURES.values()), N_TOKENS])
         return [name for name in stored.column_names if stored[name].null_count < len(stored)]
     if table.kind == "parquet":
         import pyarrow.parquet as pq

@@ -1,15 +1,16 @@
-"""When is an answer not sure enough to be given?"""
+"""When is an answer not probable enough to be given?"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from distrivote.errors import InputError
-from distrivote.voting.ballot import BoolArray, Outcome, Tally
+from distrivote.voting.kernels.pools import BoolArray
+from distrivote.voting.tally import Outcome, Tally
 
 
 def check_min_probability(value: float) -> float:
-    """Return the least probability of an answer; InputError if it is none."""
+    """Return the least probability of an answer; raise InputError if it is not from 0 to 1."""
     if not 0 <= value <= 1:
         raise InputError(
             f"the least probability is {value:g}",
@@ -25,7 +26,7 @@ def abstains(outcome: Outcome, min_probability: float) -> BoolArray:
 
 
 def withheld(tally: Tally, min_probability: float) -> str | None:
-    """Return why an answer is withheld, without saying it; None if it is given, or if there is none."""
+    """Return why an answer is withheld, without the answer; None if it is given or there is none."""
     if tally.answer is None or tally.probability >= min_probability:
         return None
     return (

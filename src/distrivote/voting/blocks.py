@@ -1,4 +1,4 @@
-"""Pools of any size, cut into rectangular blocks of similar size that fit a processor's cache."""
+"""Pools of any size, grouped into rectangular blocks that fit a processor's cache."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools, numbered_anew
 
 BLOCK = 2**17
-"""Trajectories in one block. Measured: smaller ones pay for calls, larger ones for memory."""
+"""Trajectories in one block. Measured: with smaller ones calls dominate, with larger ones memory access."""
 
 
 class Block(NamedTuple):
-    """Some pools as one rectangle."""
+    """Some pools as rectangular arrays."""
 
     which: IntArray | slice
     """The pools, as indices into the outcome."""
 
     pools: Pools
     classes: IntArray | None
-    """(n_pools, n_answers) The class of each answer id; None where they are the same."""
+    """(n_pools, n_answers) The class of each answer id; None if they are the same."""
 
 
 def blocks_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Iterator[Block]:
@@ -57,7 +57,7 @@ def _block(which: IntArray, classes: IntArray, confidences: FloatArray) -> Block
     n_classes = int(classes.max(initial=-1)) + 1
     if n_classes <= max(32, classes.shape[1]):
         return Block(which, make_pools(classes, confidences, n_classes), None)
-    # Tables are made per answer id, so classes of a large range are numbered anew in each pool.
+    # Tables have a column per answer id, so classes of a large range are renumbered in each pool.
     ids, n_answers = numbered_anew(classes)
     names = np.full((len(classes), n_answers + 1), -1, dtype=np.int64)
     np.put_along_axis(names, ids, classes, axis=1)  # the last column is that of no answer, -1

@@ -1,15 +1,15 @@
-"""A tally in words: how the answer came about, for somebody who has not read the paper."""
+"""A tally in words: how the answer was chosen, for readers who do not know the paper."""
 
 from __future__ import annotations
 
 import math
 
 from distrivote.nouns import count, verb
-from distrivote.voting.ballot import Split, Tally, Weighing
+from distrivote.voting.tally import Split, Tally, Weighing
 
 
 def explain(tally: Tally) -> str:
-    """Return a few lines: the result, the split, the rejection, the vote, and what to be wary of."""
+    """Return a few lines: the result, the split, the rejection, the vote, and caveats."""
     if tally.answer is None:
         return "No trajectory gave an answer, so there is nothing to vote on."
     lines = [_result(tally)]
@@ -20,7 +20,7 @@ def explain(tally: Tally) -> str:
         lines.append(_split(tally, tally.first_split))
         lines.extend(_rejection(tally))
     lines.append(_vote(tally))
-    # Where the majority and DistriVoting agree, no word is needed of an answer that neither elects.
+    # If the majority and DistriVoting agree, an answer that neither elects is not mentioned.
     if weighing is not None and weighing.answer != tally.majority != weighing.voted:
         lines.append(_weighing(tally, weighing))
     lines.append(_probability(tally))
@@ -122,7 +122,7 @@ def _odds(odds: float) -> str:
 
 
 def _told(confidence: float, split: Split) -> str:
-    """Return a confidence in four digits, or in as many as tell the cut from the two means."""
+    """Return a confidence with four digits, or as many as distinguish the cut from the two means."""
     digits = 4
     if split.means is not None and split.cut:
         gap = min((abs(mean - split.cut) for mean in split.means if mean != split.cut), default=math.nan)

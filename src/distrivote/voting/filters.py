@@ -29,12 +29,12 @@ class Filter(Protocol):
 
     @property
     def by_rank(self) -> bool:
-        """Whether the order of confidences alone says where it cuts."""
+        """Whether the cut depends on the order of confidences alone."""
         ...
 
     @property
     def ordered(self) -> bool:
-        """Whether the order of trajectories matters: then `split` gets confidences in theirs, not sorted."""
+        """Whether the order of trajectories matters: then `split` gets confidences in it, not sorted."""
         ...
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
@@ -44,7 +44,7 @@ class Filter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GmmFilter:
-    """Two Gaussians by EM; the side of the higher mean is positive. The paper's."""
+    """Two Gaussians by EM; the side of the higher mean is positive. This is the paper's filter."""
 
     name: ClassVar[str] = "gmm"
     by_rank: ClassVar[bool] = False
@@ -79,26 +79,35 @@ class MeanShiftFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class TopFilter:
-    """The most confident share of the pool: everything at or above the quantile 1 - fraction."""
+class _Share:
+    """What filters that keep a fixed share of the pool have in common."""
 
     fraction: float = 0.5
     by_rank: ClassVar[bool] = True
     ordered: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_fraction(self.fraction)
+        if not 0 < self.fraction <= 1:
+            raise InputError(
+                f"top fraction {self.fraction:g} is out of range: give the share to keep, above 0 and up to 1"
+            )
 
     @property
     def name(self) -> str:
-        return _top_name(self.fraction)
+        percent = 100 * self.fraction
+        return f"top{percent:.0f}" if percent == round(percent) else "top"
+
+
+@dataclass(frozen=True, slots=True)
+class TopFilter(_Share):
+    """The most confident share of the pool: everything at or above the quantile 1 - fraction."""
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         splits = no_splits(ranked)
         rows = splittable(ranked, sizes)
         if rows.size:
             ranked, sizes = ranked[rows], sizes[rows]
-            # 1 - 0.7 is more than 0.3 in floats, which would lose the trajectory at the quantile.
+            # In floats 1 - 0.7 is more than 0.3, which would exclude the trajectory at the quantile.
             rest = float(1 - Fraction(str(self.fraction)))
             quantiles = _linear_quantiles(ranked, sizes, rest)
             cut_at(splits, rows, ranked, np.count_nonzero(ranked < quantiles[:, None], axis=1))
@@ -118,42 +127,19 @@ class ReleasedGmmFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasedTopFilter:
-    """The most confident share as in the released script: what lies on the quantile is on both sides."""
-
-    fraction: float = 0.5
-    by_rank: ClassVar[bool] = True
-    ordered: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _check_fraction(self.fraction)
-
-    @property
-    def name(self) -> str:
-        return _top_name(self.fraction)
+class ReleasedTopFilter(_Share):
+    """The most confident share as in the released script: a value on the quantile is on both sides."""
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         splits = whole_rows(ranked, sizes)
         rows = np.flatnonzero(sizes >= 1)
         if rows.size:
             ranked, sizes = ranked[rows], sizes[rows]
-            rest = (1 - self.fraction) * 100 / 100  # as the script has it, rounding and all
+            rest = (1 - self.fraction) * 100 / 100  # as in the script, with its rounding
             inside = np.arange(ranked.shape[1]) < sizes[:, None]
             quantiles = _linear_quantiles(ranked, sizes, rest)
             cut_on_both_sides(splits, rows, ranked, inside, quantiles)
         return splits
-
-
-def _check_fraction(fraction: float) -> None:
-    if not 0 < fraction <= 1:
-        raise InputError(
-            f"top fraction {fraction:g} is out of range: give the share to keep, above 0 and up to 1"
-        )
-
-
-def _top_name(fraction: float) -> str:
-    percent = 100 * fraction
-    return f"top{percent:.0f}" if percent == round(percent) else "top"
 
 
 def _linear_quantiles(ranked: FloatArray, sizes: IntArray, q: float) -> FloatArray:

@@ -1,22 +1,22 @@
-"""What the questions of one model say, without labels, about the worth of its confidences.
+"""How far the confidences of a model can be trusted, learned from its questions without labels.
 
 The model, for the mean scores of the answers of one question:
 
     mean = level of the question + (right answer: d) + N(0, spread ** 2 + noise / votes)
     d    = N(strength, scatter ** 2), one per question
 
-Which answer is right is not known: each is with a probability that goes with its votes, or none is. What a
-run has in common, strength, scatter and spread, is weighed on a grid. `agreed` and `contested` are the
-log-likelihoods of the grid, added up over two kinds of question:
+Which answer is right is not known: each is, with a probability that depends on its votes, or none is. The
+parameters of a run (strength, scatter and spread) are evaluated on a grid. `agreed` and `contested` are the
+log-likelihoods of the grid, summed over two kinds of question:
 
     agreed     one answer has two thirds of the votes or more. The others are almost surely wrong, so
                these questions tell the direction: whether wrong answers look surer.
     contested  here confidence may decide. How far answers are apart tells how strong it is here, which
                need not be what it is on easy questions; popular answers tell the direction, less surely.
 
-The direction is what both together say, `contested` counting less; the strength is that of `contested`
-alone. What speaks for a negative d is set off against what speaks for a positive one, and the rest leaves
-the votes alone. Leads are believed as for one question, and less where less than that is left of d.
+The direction comes from both together, with less weight on `contested`; the strength comes from `contested`
+alone. Probability of a negative d cancels that of a positive one, and the rest means that votes alone
+decide. Leads are believed as for one question, and less if less than that is left of d.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ from distrivote.voting.trust import (
 )
 
 AGREED = 2 / 3
-"""From this share of the votes on a question is agreed. 0.6 to 0.8 do alike."""
+"""A question is agreed if an answer has at least this share of the votes. 0.6 to 0.8 give the same."""
 
 FEWEST = 8
-"""With fewer questions than this the belief that ships stays."""
+"""With fewer questions than this the default belief is used."""
 
 STRENGTHS = np.arange(-2.5, 2.51, 0.25)
 SCATTERS = np.array([0.1, 0.4, 0.8])
 _ALL_GAINS = np.concatenate([-GAINS[:0:-1], GAINS])
 
 _WEAK, _STEP = 0.4, 0.4
-"""Before anything is known, in 4 of 10 cases a strength is e times less probable for every such step away
-from 0; else it is `typical`, in one direction or the other."""
+"""The prior: in 4 of 10 cases a strength is e times less probable for every such step away from 0;
+otherwise it is `typical`, in one direction or the other."""
 
 _SPREAD = 0.5, 0.3
-"""The spread, give or take, before anything is known."""
+"""Mean and standard deviation of the prior of the spread."""
 
 _CONTESTED = 0.75
-"""How much contested questions count for the direction: there votes are weak labels."""
+"""The weight of contested questions for the direction: their votes are weak labels."""
 
 _HOLD = 8.0
-"""The belief that confidence says nothing counts as this many contested questions: those that a run has
-need not be like the next one, however clear each is."""
+"""The prior that confidence says nothing counts as this many contested questions: the next question may
+differ from those of a run, however clear each of them is."""
 
 _KNOWN = 10.0
 """`NOISE` counts as this many trajectories."""
@@ -82,7 +82,7 @@ _SCATTERED = _scattered()
 
 
 def _first() -> FloatArray:
-    """Return (n_strengths, 1, n_spreads) how probable each is before anything is known, in logarithms."""
+    """Return (n_strengths, 1, n_spreads) the logarithm of the prior of each."""
     weak = np.exp(-np.abs(STRENGTHS) / _STEP)
     strengths = _WEAK * weak / weak.sum() + (1.0 - _WEAK) * typical(np.abs(STRENGTHS))
     spreads = ((SPREADS - _SPREAD[0]) / _SPREAD[1]) ** 2 / 2
@@ -95,20 +95,20 @@ _FIRST = _first()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lessons:
-    """What was seen so far of one model."""
+    """What was learned so far about one model."""
 
     agreed: FloatArray = field(default_factory=lambda: np.zeros(_SHAPE))
     contested: FloatArray = field(default_factory=lambda: np.zeros(_SHAPE))
     """(n_strengths, n_scatters, n_spreads) each."""
 
     squares: float = 0.0
-    """Squared distances of scores from the mean of their answer, added up."""
+    """The sum of squared distances of scores from the mean of their answer."""
 
     free: float = 0.0
-    """How many degrees of freedom these have."""
+    """Their degrees of freedom."""
 
     n_questions: int = 0
-    """Those that say something: with several answers and different confidences."""
+    """The informative ones: with several answers and different confidences."""
 
     n_contested: int = 0
     """Those of them that are contested."""
@@ -119,7 +119,7 @@ class Lessons:
         return (self.squares + _KNOWN * NOISE) / (self.free + _KNOWN)
 
     def faded(self, most: int) -> Lessons:
-        """Return the same, counting as no more than `most` questions."""
+        """Return the same lessons with the weight of at most `most` questions."""
         if self.n_questions <= most:
             return self
         part = most / self.n_questions
@@ -133,7 +133,7 @@ class Lessons:
         )
 
     def trust(self) -> Trust:
-        """Return the belief that follows; what ships, while there are few questions."""
+        """Return the resulting belief; the default while there are few questions."""
         if self.n_questions < FEWEST:
             return Trust(n_questions=self.n_questions)
         weights = _set_off(np.einsum("rcs,rcd->ds", self._belief(), _SCATTERED))
@@ -145,7 +145,7 @@ class Lessons:
 
     @property
     def separation(self) -> float:
-        """The expected strength, also while there are few questions; 0 without any."""
+        """The expected strength, even if there are few questions; 0 without any."""
         if not self.n_questions:
             return 0.0
         return float(self._belief().sum(axis=(1, 2)) @ STRENGTHS)
@@ -167,7 +167,7 @@ def _normalised(logs: FloatArray) -> FloatArray:
 
 
 def _direction(belief: FloatArray) -> float:
-    """Return the log-odds that the strength is above 0; half of what is on 0 counts for each side."""
+    """Return the log-odds that the strength is above 0; half of the probability of 0 counts for each side."""
     chances = belief.sum(axis=(1, 2))
     above, below = (float(chances[side].sum() + chances[STRENGTHS == 0].sum() / 2) for side in _SIDES)
     return float(np.log((above + 1e-9) / (below + 1e-9)))
@@ -177,7 +177,7 @@ _SIDES = STRENGTHS > 0, STRENGTHS < 0
 
 
 def _set_off(chances: FloatArray) -> FloatArray:
-    """Return (n_gains, n_spreads) beliefs in d from 0 up; each below 0 takes one from above to 0."""
+    """Return (n_gains, n_spreads) beliefs in d from 0 up; each below 0 moves one from above 0 to 0."""
     n = len(GAINS) - 1
     above, below = chances[n + 1 :], chances[:n]
     left = np.maximum(0.0, 1.0 - below.sum(axis=0) / np.maximum(above.sum(axis=0), 1e-300))

@@ -1,10 +1,10 @@
-"""Method names: what users write, and the pipelines that they stand for.
+"""Method names and the pipelines that they stand for.
 
 A name is VOTE, VOTE-FILTER or VOTE-FILTER-reject; `dis-FILTER` is short for `hier-FILTER-reject`. The
 filter `top` takes its percentage in the name (`top50`) or as a parameter; `none` is no filter. Parameters
-follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. One of them,
-`released`, means as the authors' released script counts, in all parts where it differs: `dis-gmm:released`,
-`hier:released,intervals=5`. `auto` is `dis-gmm` with trust.
+follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. The parameter
+`released` selects the variant of the authors' released script, in all parts where it differs:
+`dis-gmm:released`, `hier:released,intervals=5`. `auto` is `dis-gmm` with trust.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _FILTERS: dict[str, type[Any]] = {
 
 
 def method_of(method: str | Pipeline) -> Pipeline:
-    """Return a method as it is, or the one that a name stands for."""
+    """Return a pipeline unchanged, or the one that a name stands for."""
     if isinstance(method, str):
         return parse_method(method)
     if not isinstance(method, Pipeline):
@@ -120,7 +120,7 @@ def parse_method(name: str) -> Pipeline:
     if percent is not None:
         if "fraction" in values:
             raise InputError(
-                f"method {name!r} says twice how many to keep",
+                f"method {name!r} sets the share to keep twice",
                 hint="write wsc-top50 or wsc-top:0.5",
                 argument="method",
             )
@@ -138,7 +138,7 @@ def _belonging(values: dict[str, Any], part: type[Any]) -> dict[str, Any]:
 
 
 def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[type[Any] | None, type[Any]]:
-    """Return the parts as the authors' released script has them."""
+    """Return the parts as in the authors' released script."""
     if filter is not None and filter not in RELEASED:
         raise InputError(
             f"method {method!r}: the released script splits by gmm or top only",
@@ -147,7 +147,7 @@ def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[t
         )
     if filter not in RELEASED and vote not in RELEASED:
         raise InputError(
-            f"method {method!r} has no part that the released script does otherwise",
+            f"method {method!r} has no part in which the released script differs",
             hint="leave 'released' out",
             argument="method",
         )
@@ -155,7 +155,7 @@ def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[t
 
 
 def _settings(method: str, items: Sequence[str], filter: type[Any] | None, vote: type[Any]) -> dict[str, Any]:
-    """Return the parameters written after the colon; a bare value goes to the first there is."""
+    """Return the parameters written after the colon; a value without a name is the first parameter."""
     if not items:
         return {}
     parts = [part for part in (filter, vote) if part is not None]

@@ -1,19 +1,19 @@
-"""A method as a composition: filter the pool, reject an answer, vote.
+"""A method as a composition of parts: filter the pool, reject an answer, vote.
 
-`Pipeline` is what a method name stands for; its name is made from its parts. `Electorate` is a batch of
-pools with the work that methods share, done once: sorted confidences, splits, and the splits without a
-rejected answer.
+`Pipeline` is what a method name stands for; its name is built from its parts. `Electorate` is a batch of
+pools with the results that methods share, computed once: sorted confidences, splits, and the splits without
+a rejected answer.
 
 DistriVoting is `Pipeline(HierarchicalVote(), GmmFilter(), reject=True)`: the likely right half elects
 A_pos, the likely wrong half A_neg by negated confidences; if they differ, every trajectory with A_neg
 leaves the pool, the rest is split again, and its likely right half decides (section 5 of the method).
 
-`auto` is DistriVoting with `trust`, ours and not the paper's: the evidence of the confidences is weighed
-against the votes, and the answer is elected that both together make most probable. Where that is
-DistriVoting's, its story is told; else every answer had a say.
+`auto` is DistriVoting with `trust`, which is ours and not the paper's: the evidence of the confidences is
+weighed against the votes, and the most probable answer by both wins. If that is DistriVoting's answer, the
+decision is reported as DistriVoting's; otherwise as a vote of all answers.
 
-An answer without a confidence has its vote in every majority, and no say in what looks at confidences. In a
-pool where no answer has one, every method is the majority.
+An answer without a confidence counts in every majority, and is left out wherever confidences are used. In a
+pool where no answer has one, every method is majority voting.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ from distrivote.voting.trust import Trust, posteriors, speaks_for
 from distrivote.voting.votes import Count, DriftingVote, HierarchicalVote, MajorityVote, Vote
 
 EVEN = 1e-9
-"""Log-odds that differ by no more than this are even, but for rounding: the answer with more votes stays."""
+"""Log-odds within this are equal up to rounding: the answer with more votes stays."""
 
 RELEASED: dict[type[object], type[object]] = {
     GmmFilter: ReleasedGmmFilter,
     TopFilter: ReleasedTopFilter,
     HierarchicalVote: DriftingVote,
 }
-"""Parts that the authors' released script does in another way than the paper's equations, and that way."""
+"""Parts in which the authors' released script differs from the paper's equations -> its variant."""
 
 
 class Electorate:
-    """A batch of pools, and what has been found out about them so far."""
+    """A batch of pools, with results about them computed on first use."""
 
     def __init__(self, pools: Pools, scaled: Pools | None = None, sized: bool = True) -> None:
         self.pools = pools
         self._sized = sized
-        """Whether sizes of confidences mean the same in every pool."""
+        """Whether the size of a confidence means the same in every pool."""
 
         self.scaled = self if scaled is None else Electorate(scaled)
-        """The same with positive confidences, where those that came are not."""
+        """The same pools with positive confidences, if the given ones are not."""
 
         self._splits: dict[Filter, Splits] = {}
         self._splits_without: dict[Filter, list[tuple[IntArray, Splits]]] = {}
@@ -72,7 +72,7 @@ class Electorate:
 
     @cached_property
     def measured(self) -> Electorate:
-        """The same without the answers that have no confidence."""
+        """The same pools without the answers that have no confidence."""
         if not np.isnan(self.pools.confidences.min(initial=np.inf)):
             return self
         lacking = np.isnan(self.pools.confidences)
@@ -87,7 +87,7 @@ class Electorate:
         return self.evidence_at(slice(None))
 
     def evidence_at(self, rows: slice | IntArray) -> Evidence:
-        """Return the evidence of some pools: the votes of all, and what those with a confidence say."""
+        """Return the evidence of some pools: votes of all answers, scores of those with a confidence."""
         scaled = self.scaled
         found = evidence_of(scaled.measured.pools.rows(rows), self._sized)
         if scaled.measured is scaled:
@@ -114,7 +114,7 @@ class Electorate:
         return self._splits[filter]
 
     def splits_without(self, filter: Filter, rejected: IntArray) -> Splits:
-        """Return the splits of the pools less their rejected answer; as they were where it is -1."""
+        """Return the splits of the pools without their rejected answer; the first split where it is -1."""
         result = copy_of(self.splits(filter))
         known = self._splits_without.setdefault(filter, [])
         missing = rejected >= 0
@@ -142,12 +142,12 @@ class Electorate:
 
 
 def likely_right(pools: Pools, splits: Splits) -> BoolArray:
-    """(n_pools, n_columns) Who is above the cut."""
+    """(n_pools, n_columns) Which trajectories are above the cut."""
     return pools.answered & (pools.confidences >= splits.lowest_positive[:, None])
 
 
 def likely_wrong(pools: Pools, splits: Splits) -> BoolArray:
-    """(n_pools, n_columns) Who is below the cut."""
+    """(n_pools, n_columns) Which trajectories are below the cut."""
     return pools.answered & (pools.confidences <= splits.highest_negative[:, None])
 
 
@@ -163,33 +163,32 @@ class Decision(NamedTuple):
     """(n_pools,) Answer ids, -1 where nothing was answered."""
 
     scores: FloatArray
-    """(n_pools, n_answers) In the final vote; 0 for answers without a say."""
+    """(n_pools, n_answers) In the final vote; 0 for answers that took no part."""
 
     kept: BoolArray
-    """(n_pools, n_columns) Who had a say in the final vote."""
+    """(n_pools, n_columns) Which trajectories took part in the final vote."""
 
     negative_winners: IntArray
-    """(n_pools,) What the negative side elected, -1 where there is none."""
+    """(n_pools,) The answer that the negative side elected, -1 if there is none."""
 
     rejected: IntArray
     """(n_pools,) The answer that was dropped, -1 for none."""
 
     splits: Splits | None
-    """The splits that the final votes stand on, where they did not go back to the majority; None without a
-    filter."""
+    """The splits of the final votes, where these did not fall back to the majority; None without a filter."""
 
     unweighed: IntArray | None = None
-    """(n_pools,) What was elected before the evidence was weighed; None without trust."""
+    """(n_pools,) The winner before the evidence was weighed; None without trust."""
 
     surest: IntArray | None = None
-    """(n_pools,) What was weighed against the majority: the winner, or where that is the majority's answer,
-    the one that the confidences speak for; None without trust."""
+    """(n_pools,) The answer that was weighed against the majority: the winner, or if that is the majority's
+    answer, the one that the confidences support; None without trust."""
 
     preferences: FloatArray | None = None
     """(n_pools,) The log-odds of that answer against the majority's, NaN where they agree."""
 
     fallback: BoolArray | None = None
-    """(n_pools,) Where the majority decided since no answer has a confidence; None if nowhere."""
+    """(n_pools,) Where the majority decided because no answer has a confidence; None if nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,7 @@ class Pipeline:
     """Drop the answer that the negative side elects, if the positive side elects another."""
 
     trust: Trust | None = None
-    """Elect what votes and confidences together make most probable, whatever the vote itself elects."""
+    """Elect the most probable answer by votes and confidences, whatever the vote itself elects."""
 
     def __post_init__(self) -> None:
         if self.reject and self.filter is None:
@@ -233,7 +232,7 @@ class Pipeline:
         return "-".join(parts) + self._settings()
 
     def _settings(self) -> str:
-        """Return the parameters that the name does not say already, as in ':intervals=5'."""
+        """Return the parameters that are not part of the name, as in ':intervals=5'."""
         changed = ["released"] if self.released else []
         for part in (self.filter, self.vote):
             if part is None:
@@ -246,7 +245,7 @@ class Pipeline:
 
     @property
     def reads_confidence(self) -> bool:
-        """Whether confidences matter to it; to `auto` they do, though it needs none."""
+        """Whether it uses confidences; `auto` does, but does not need them."""
         return self.filter is not None or self.vote.needs_confidence
 
     @property
@@ -255,22 +254,22 @@ class Pipeline:
 
     @property
     def by_rank(self) -> bool:
-        """Whether the order of confidences is all that it looks at."""
+        """Whether it uses only the order of confidences."""
         return self.vote.by_rank and (self.filter is None or self.filter.by_rank)
 
     @property
     def needs_positive(self) -> bool:
-        """Whether confidences must be positive as they come; `auto` takes them on a scale of its own."""
+        """Whether the given confidences must be positive; `auto` rescales them."""
         return self.trust is None and not self.by_rank
 
     def voters(self, electorate: Electorate) -> Electorate:
-        """Return those who have a say: all answers, or those with a confidence."""
+        """Return the answers that take part: all, or those with a confidence."""
         if not self.reads_confidence:
             return electorate
         return (electorate if self.by_rank else electorate.scaled).measured
 
     def believing(self, trust: Trust | None) -> Pipeline:
-        """Return the method with this belief instead of its own, where it has one at all."""
+        """Return the method with this trust instead of its own, if it has one at all."""
         return self if trust is None or self.trust is None else replace(self, trust=trust)
 
     def decide(self, electorate: Electorate) -> Decision:
@@ -313,8 +312,8 @@ class Pipeline:
 def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decision:
     """Return the decision with the most probable answer of each pool.
 
-    Where another answer than the decision's is more probable, all answers had a say, and scores are what each
-    is among them.
+    Where another answer is more probable than the decision's, all answers took part, and the scores are their
+    probabilities.
     """
     pools, evidence = electorate.pools, electorate.evidence
     majority = electorate.count(MajorityVote(), None).winners

@@ -2,13 +2,13 @@
 
     p(answer) = logistic(intercept + evidence * logit(q) + share * logit(share of votes))
 
-q is the posterior of the answer, from the votes and the confidences (see `trust`), among those given and one
-that nobody gave, which has half a vote: few who agree are no proof. Both weights are at least 0, and no
-answer gets more than its posterior among those given: more votes or surer trajectories never make an answer
-less probable, and all together never have more than 1. What is left belongs to answers that nobody gave.
+q is the posterior of the answer, from the votes and the confidences (see `trust`), among the given answers
+and one that nobody gave, which has half a vote: agreement of a few is no proof. Both weights are at least 0,
+and no answer gets more than its posterior among the given ones: more votes or surer trajectories never make
+an answer less probable, and the sum is at most 1. The rest belongs to answers that nobody gave.
 
-The calibration that ships was fitted on simulated pools of 400 made-up models that differ in everything,
-multiple choice among them, and on two small real ones; `fit` makes another from labelled questions.
+The default calibration was fitted on simulated pools of 400 invented models that differ in all parameters,
+including multiple choice, and on two small real ones; `fit` makes another from labelled questions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from distrivote.voting.kernels.pools import BoolArray, FloatArray
 from distrivote.voting.trust import UNSEEN, VOTES, Trust, posteriors
 
 _EDGE = 1e-4
-"""Posteriors are held this far from 0 and 1: no pool of answers says more."""
+"""Posteriors are clipped this far from 0 and 1: no pool of answers is stronger evidence."""
 
 _RIDGE = 1e-3
-"""Keeps weights finite where right and wrong questions are told apart perfectly."""
+"""Keeps weights finite if right and wrong questions are separated perfectly."""
 
 MIN_QUESTIONS = 20
 """With fewer labelled questions, or with all right or all wrong, there is nothing to fit."""
@@ -56,12 +56,12 @@ class Calibration:
         return np.minimum(self.of_features(_features(evidence, odds)), posteriors(odds))
 
     def of_features(self, rows: FloatArray) -> FloatArray:
-        """(...,) The probability of answers with these `features`, (..., 2), each by itself."""
+        """(...,) The probability of answers with these `features`, (..., 2), each computed separately."""
         posterior, votes = np.moveaxis(rows, -1, 0)
         return _logistic(self.intercept + self.evidence * posterior + self.share * votes)
 
     def covers(self, n_answered: int) -> bool:
-        """Whether pools of this size were among those that it was fitted on."""
+        """Whether it was fitted on pools of this size."""
         return self.fewest <= n_answered <= self.most
 
 
@@ -95,7 +95,7 @@ def fit(
     source: str,
     weights: FloatArray | None = None,
 ) -> Calibration:
-    """Return the calibration that makes these labels likeliest.
+    """Return the calibration with the highest likelihood of these labels.
 
     Args:
         rows: (n, 2) `features` of one answer per question, usually the winner.
@@ -103,7 +103,7 @@ def fit(
         fewest: The smallest number of answers of a question.
         most: The largest.
         source: What these questions are, in a few words.
-        weights: (n,) How much each counts; all the same if not said.
+        weights: (n,) The weight of each; equal by default.
     """
     if len(right) < MIN_QUESTIONS or right.all() or not right.any():
         raise InputError(
@@ -112,7 +112,7 @@ def fit(
         )
     each = np.ones(len(right)) if weights is None else weights
     fits = [_newton(rows, right, each, columns) for columns in ([0, 1], [0], [1])]
-    # The best of those whose weights are not negative; the last resort is that nothing tells.
+    # The best fit whose weights are not negative; the last choice uses no feature.
     allowed = [found for found in fits if (found[1][1:] >= 0).all()]
     rate = float(np.average(right, weights=each))
     base = float(np.log(rate / (1 - rate)))
@@ -134,7 +134,7 @@ def _newton(
 ) -> tuple[float, FloatArray]:
     """Return the loss and (intercept, evidence, share) of a logistic regression on these columns.
 
-    `each` is how much each row counts.
+    `each` is the weight of each row.
     """
     matrix = np.column_stack([np.ones(len(rows)), rows[:, columns]])
     penalty = np.diag([0.0] + [_RIDGE * float(each.sum())] * len(columns))

@@ -1,13 +1,13 @@
-"""What kind of numbers confidences are, and which of them a vote may be held with.
+"""What kind of numbers confidences are, and which of them a vote accepts.
 
-Every confidence is 0, or a number of 1e-100 to 1e100 in size, or NaN: missing. Votes that look at ranks alone
-take any of them. Votes that add confidences up need positive ones; log-probabilities become that by exp.
-`auto` and the probability weigh confidences too, but take any: all confidences of one call or file, never of
-one pool, say how.
+Every confidence is 0, or 1e-100 to 1e100 in absolute value, or NaN: missing. Votes that use only ranks accept
+any of them. Votes that sum confidences need positive ones; exp makes log-probabilities positive. `auto` and
+the probability weigh confidences too, but accept any: the scale is chosen from all confidences of one call or
+file, never from one pool.
 
-    POSITIVE   all are above 0: they count as they are
-    LOGPROB    none is above 0: they are log-probabilities, and exp of them counts
-    STANDARD   else: exp(STEP * z), z being a confidence in standard deviations from its pool's mean
+    POSITIVE   all are above 0: they are used unchanged
+    LOGPROB    none is above 0: they are log-probabilities, and their exp is used
+    STANDARD   otherwise: exp(STEP * z), z being a confidence in standard deviations from its pool's mean
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from distrivote.errors import InputError, UnknownNameError
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray
 
 STEP = 0.1
-"""What one standard deviation is in the logarithm: confidences of models scatter about so much, and two
-Gaussians still fit what comes out."""
+"""One standard deviation, in the logarithm: about the spread of models' confidences, and two Gaussians still
+fit the result."""
 
 LOWEST = -230.0
-"""exp of less is below the smallest confidence. The mean log-probability of a token is far above it."""
+"""exp of less is below the smallest confidence. Mean log-probabilities of tokens are far above it."""
 
 _FLAT = 1e-12
-"""A standard deviation below this is rounding: all values are equal."""
+"""A standard deviation below this is rounding error: all values are equal."""
 
 
 class Scale(StrEnum):
@@ -51,7 +51,7 @@ NOTES = {
         " deviations of its question"
     ),
 }
-"""What is said of a vote with such confidences."""
+"""The note about a vote with such confidences."""
 
 
 def check_confidences(
@@ -59,11 +59,11 @@ def check_confidences(
     place: Callable[[int], str] = "confidence {}".format,
     positive_for: str | None = None,
 ) -> None:
-    """Raise InputError at the first value that is too large or small, or not positive where that is needed.
+    """Raise InputError for the first value that is too large or small, or not positive if that is needed.
 
     Args:
         confidences: Flat; NaN is missing.
-        place: Says where a value came from.
+        place: Returns where a value came from.
         positive_for: The method that needs positive ones, if there is one.
     """
     low, high = _range(confidences)
@@ -79,7 +79,7 @@ _LOGPROB = '`confidence_scale="logprob"`'
 
 
 def permitted(values: Any, positive: bool) -> Any:
-    """Return whether a number may be a confidence, or which of an array; NaN, which is missing, may not."""
+    """Return whether a number, or each of an array, may be a confidence; NaN, which is missing, may not."""
     if positive:
         return (values >= SMALLEST) & (values <= LARGEST)
     return (values == 0) | ((abs(values) >= SMALLEST) & (abs(values) <= LARGEST))
@@ -102,7 +102,7 @@ def not_permitted(place: str, value: float, positive_for: str | None) -> InputEr
 
 
 def exp_of(logprobs: FloatArray, place: Callable[[int], str] = "confidence {}".format) -> FloatArray:
-    """Return exp of log-probabilities; InputError at the first value that is none. NaN stays NaN."""
+    """Return exp of log-probabilities; raise InputError for the first invalid value. NaN stays NaN."""
     low, high = _range(logprobs)
     if high > 0 or low < LOWEST:
         index = int(((logprobs > 0) | (logprobs < LOWEST)).argmax())
@@ -117,7 +117,7 @@ def exp_of(logprobs: FloatArray, place: Callable[[int], str] = "confidence {}".f
 
 
 def is_logprob(name: str | None) -> bool:
-    """Return whether a user says that confidences are log-probabilities, by the one name that there is."""
+    """Return whether a user says that confidences are log-probabilities; "logprob" is the only name."""
     if name is not None and name != Scale.LOGPROB:
         raise UnknownNameError("scale of confidences", name, [Scale.LOGPROB], argument="confidence_scale")
     return name is not None
@@ -132,7 +132,7 @@ class Seen:
 
     def add(self, classes: IntArray, confidences: FloatArray) -> None:
         low, high = _range(confidences)
-        if low <= 0:  # those of trajectories without an answer say nothing
+        if low <= 0:  # trajectories without an answer do not count
             low, high = _range(confidences[classes >= 0])
         self.low, self.high = float(np.fmin(self.low, low)), float(np.fmax(self.high, high))
 
@@ -144,16 +144,16 @@ class Seen:
 
 
 def scale_of(classes: IntArray, confidences: FloatArray) -> Scale:
-    """Return the scale that the confidences of one call speak for."""
+    """Return the scale for the confidences of one call."""
     seen = Seen()
     seen.add(classes, confidences)
     return seen.scale
 
 
 def on_scale(scale: Scale, classes: IntArray, confidences: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return the positive numbers that are weighed: the confidences themselves where these are positive.
+    """Return the positive numbers that are weighed: the confidences themselves if these are positive.
 
-    Pool i is [offsets[i]:offsets[i + 1]]. Nothing is said of trajectories without an answer.
+    Pool i is [offsets[i]:offsets[i + 1]]. Values of trajectories without an answer are undefined.
     """
     if scale is Scale.POSITIVE:
         return confidences
@@ -169,7 +169,7 @@ def on_scale(scale: Scale, classes: IntArray, confidences: FloatArray, offsets: 
 
 
 def standardised(values: FloatArray, there: BoolArray, offsets: IntArray) -> FloatArray:
-    """Return the values in standard deviations from their pool's mean; 0 where one is not there."""
+    """Return the values in standard deviations from their pool's mean; 0 for missing ones."""
     n_pools = len(offsets) - 1
     inside = slice(int(offsets[0]), int(offsets[-1]))
     which, some = np.repeat(np.arange(n_pools), np.diff(offsets)), there[inside]
@@ -183,5 +183,5 @@ def standardised(values: FloatArray, there: BoolArray, offsets: IntArray) -> Flo
 
 
 def _range(values: FloatArray) -> tuple[float, float]:
-    """Return the least and the largest value, NaN if there is none."""
+    """Return the smallest and the largest value, NaN if there is none."""
     return float(np.fmin.reduce(values, initial=np.nan)), float(np.fmax.reduce(values, initial=np.nan))

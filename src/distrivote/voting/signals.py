@@ -1,12 +1,11 @@
-"""Several measures of confidence made into one, each weighed by what it is worth, without labels.
+"""Several measures of confidence combined into one, with weights that are learned without labels.
 
     combined(trajectory) = exp(STEP * sum over signals of weight * z)
 
-or the signal itself, if one alone has a weight. z is the logarithm of the signal in standard deviations of
-its question's pool, so that scales don't matter. What a signal is worth is by how many standard deviations
-its right answers seem to be surer, as `trust` estimates it from all questions together, and nothing where
-they seem to be less sure. Weights are those of Fisher's linear discriminant, none below 0: signals that say
-the same share one say.
+or the signal itself, if it alone has a weight. z is the logarithm of the signal in standard deviations of its
+question's pool, so that scales don't matter. The worth of a signal is by how many standard deviations its
+right answers seem to be surer, as `trust` estimates it from all questions together, and 0 if they seem to be
+less sure. Weights are those of Fisher's linear discriminant, none below 0: signals that agree share a weight.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from distrivote.voting.scales import STEP, standardised
 from distrivote.voting.vote import lessons_of
 
 _RIDGE = 0.1
-"""Keeps the weights of signals that are nearly the same from running apart: those that are share alike."""
+"""Keeps the weights of nearly equal signals from diverging: they get similar weights."""
 
 
 class Combined(NamedTuple):
-    """One confidence per trajectory, and how it came about."""
+    """One confidence per trajectory, and the weights of the signals in it."""
 
     confidences: FloatArray
     """(n_trajectories,) NaN where no signal has a value."""
@@ -53,7 +52,7 @@ def combine(signals: Mapping[str, FloatArray], classes: IntArray, offsets: IntAr
     total = float(weights.sum())
     shares = dict(zip(names, (weights / (total or 1.0)).tolist(), strict=True))
     if np.count_nonzero(weights) == 1:
-        # As it is: its own humps fit two Gaussians best.
+        # Unchanged: two Gaussians fit its own distribution best.
         return Combined(signals[names[int(weights.argmax())]], shares)
     spread = float(np.sqrt(weights @ alike @ weights)) or 1.0
     there = ~np.all([np.isnan(values) for values in signals.values()], axis=0)
@@ -61,7 +60,7 @@ def combine(signals: Mapping[str, FloatArray], classes: IntArray, offsets: IntAr
 
 
 def _discriminant(worth: FloatArray, alike: FloatArray) -> FloatArray:
-    """Return the weights that separate best, of the signals whose weight is not below 0."""
+    """Return the weights with the best separation, of the signals whose weight is not below 0."""
     chosen = worth > 0
     weights = np.zeros(len(worth))
     while chosen.any():
@@ -75,18 +74,18 @@ def _discriminant(worth: FloatArray, alike: FloatArray) -> FloatArray:
 
 
 def _worth(values: FloatArray, classes: IntArray, offsets: IntArray) -> float:
-    """Return the separation that the questions themselves speak for, or 0 if that is less."""
+    """Return the separation that the questions show, at least 0."""
     return max(0.0, lessons_of(classes, values, offsets).separation)
 
 
 def _standardised(values: FloatArray, classes: IntArray, offsets: IntArray) -> FloatArray:
-    """Return the logarithms in standard deviations from their pool's mean; 0 where one is missing."""
+    """Return the logarithms in standard deviations from their pool's mean; 0 for missing ones."""
     there = (classes >= 0) & ~np.isnan(values)
     return standardised(np.log(np.where(there, values, 1.0)), there, offsets)
 
 
 def fullest(signals: Mapping[str, FloatArray], classes: IntArray) -> dict[str, FloatArray]:
-    """Return the signals that the fewest answers lack."""
+    """Return the signals that are missing for the fewest answers."""
     answered = classes >= 0
     lacking = {name: int(np.isnan(values[answered]).sum()) for name, values in signals.items()}
     return {name: signals[name] for name, n in lacking.items() if n == min(lacking.values())}

@@ -1,16 +1,16 @@
-"""How far confidence is to be believed, and what it then says.
+"""How far confidence can be trusted, and what follows from it.
 
-`Trust` is a belief about d, by how much the scores of right answers lie above those of wrong ones, and
-about the spread of answers: how much the means of answers differ for reasons of their own. It weighs the
+`Trust` is a probability distribution over d, by how much the scores of right answers exceed those of wrong
+ones, and over the spread of answers: how much the means of answers differ for other reasons. It weighs the
 `evidence` of the confidences against the votes. The log-odds of an answer are
 
     VOTES * log(votes) + log(sum of P(d, spread) * ratio(gap) / sum of P(d, spread) * ratio(0))
     ratio(gap) = exp((d * gap - d ** 2 / 2) / variance of the gap)
 
-where one more term of both sums has the lead of the answer for its gap, and `LEAD` for d: rare, and where
-right answers are more than twice as sure as wrong ones, clearer than any order. d is never below 0 here: a
-surer trajectory never speaks against its own answer, and a signal that misleads leaves the votes alone. One
-question uses the belief as it ships; `lessons` learn another from many.
+where one more term of both sums has the lead of the answer for its gap, and `LEAD` for d: rare, but if right
+answers are more than twice as sure as wrong ones, stronger evidence than any order. d is never below 0 here:
+a surer trajectory never counts against its own answer, and with a misleading signal the votes alone decide.
+One question uses the default; `lessons` learn another distribution from many questions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray
 
 VOTES = 1.25
-"""How much a share of votes counts: an answer with twice the votes has 2 ** 1.25 times the odds. Less than
-independent witnesses would have, since a wrong answer may be popular for a reason."""
+"""The weight of votes: an answer with twice the votes has 2 ** 1.25 times the odds. That is less than for
+independent votes, since a wrong answer may be popular for a reason."""
 
 UNSEEN = 0.5
 """Votes for an answer that nobody gave."""
@@ -33,30 +33,30 @@ GAINS = np.arange(0.0, 3.01, 0.25)
 """The values of d that are considered; the scores of a pool have a standard deviation of 1."""
 
 SPREADS = np.array([0.15, 0.3, 0.5, 0.7, 1.0])
-"""The spreads that are considered. Many trajectories of one answer are no independent witnesses: they share
-what the answer looks like."""
+"""The spreads that are considered. Trajectories with the same answer are not independent: they share the
+features of that answer."""
 
 NOISE = 0.9
-"""The variance of scores within an answer, where none was measured."""
+"""The default variance of scores within an answer."""
 
 TELLS = 0.2
-"""How probable it is that the order of confidences says something, of a model that nothing is known of."""
+"""The prior probability that the order of confidences is informative, for an unknown model."""
 
 TYPICAL = 1.5, 0.5
-"""d where it does, give or take."""
+"""Mean and standard deviation of d if it is."""
 
 LEADS = 0.1
-"""How probable it is that leads say something."""
+"""The prior probability that leads are informative."""
 
 LEAD, LEAD_SPREAD, LEAD_NOISE = 0.8, 0.2, 0.07
-"""d, spread and noise where they do."""
+"""d, spread and noise if they are."""
 
 _NOTHING = 1e-9
-"""Beliefs below this are left out."""
+"""Probabilities below this are left out."""
 
 
 def _shipped() -> tuple[tuple[float, ...], ...]:
-    """Return the belief about a model that nothing is known of; the spread is 0.5."""
+    """Return the prior for an unknown model; the spread is 0.5."""
     table = np.zeros((len(GAINS), len(SPREADS)))
     table[1:, SPREADS == 0.5] = TELLS * typical(GAINS[1:])[:, None]
     table[0, SPREADS == 0.5] = 1.0 - TELLS
@@ -64,20 +64,20 @@ def _shipped() -> tuple[tuple[float, ...], ...]:
 
 
 def typical(gains: FloatArray) -> FloatArray:
-    """Return how probable each d is, where the order of confidences says something."""
+    """Return the probability of each d if the order of confidences is informative."""
     chances: FloatArray = np.exp(-(((gains - TYPICAL[0]) / TYPICAL[1]) ** 2) / 2)
     chances /= chances.sum()
     return chances
 
 
 def as_weights(table: FloatArray) -> tuple[tuple[float, ...], ...]:
-    """Return a table as a value that can be compared and be a key."""
+    """Return a table as a hashable value."""
     return tuple(tuple(row) for row in table.tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """A belief about what confidences are worth."""
+    """A distribution over how informative confidences are."""
 
     weights: tuple[tuple[float, ...], ...] = _shipped()
     """The probability of each of `GAINS`, by row, with each of `SPREADS`."""
@@ -86,25 +86,25 @@ class Trust:
     """The variance of scores within an answer."""
 
     separation: float = TELLS * TYPICAL[0]
-    """The expected d, also where it is below 0 and therefore not acted on."""
+    """The expected d, even if it is below 0 and therefore not used."""
 
     n_questions: int = 0
     """How many questions it was learned from."""
 
     leads: float = LEADS
-    """How probable it is that leads say something."""
+    """The probability that leads are informative."""
 
     def log_odds(self, evidence: Evidence, told: FloatArray | None = None) -> FloatArray:
         """(n_pools, n_answers) The log-odds of each answer up to a constant; -inf for absent ones.
 
-        `told` is what `told` gave for the same evidence, if that is known already.
+        `told` is the result of the method `told` for the same evidence, if it is known already.
         """
         with np.errstate(divide="ignore"):
             votes = VOTES * np.log(evidence.votes)
         return votes + (self.told(evidence) if told is None else told)
 
     def told(self, evidence: Evidence) -> FloatArray:
-        """(n_pools, n_answers) What the confidences add to that; 0 where they say nothing."""
+        """(n_pools, n_answers) What the confidences add to the log-odds; 0 where they say nothing."""
         told = np.zeros_like(evidence.gaps)
         some = (evidence.gaps != 0.0) | (evidence.leads != 0.0)
         gaps = evidence.gaps[some][:, None]
@@ -126,8 +126,8 @@ class Trust:
 def variances(counts: FloatArray, which: BoolArray, spread: float, noise: float) -> FloatArray:
     """Return the variance of the gaps of some answers, (n_which,).
 
-    It counts on how many trajectories give the answer and the others, and on no confidence: a variance that
-    was measured in the pool would move with the outlier that it should judge.
+    It depends on how many trajectories gave the answer and the others, and on no confidence: a variance
+    measured in the pool would change with the outlier that it has to judge.
     """
     n = counts[which]
     rest, squares = (
@@ -139,7 +139,7 @@ def variances(counts: FloatArray, which: BoolArray, spread: float, noise: float)
 
 
 def posteriors(odds: FloatArray) -> FloatArray:
-    """(n_pools, n_answers) The probabilities that these log-odds stand for, among the answers given."""
+    """(n_pools, n_answers) The probabilities of these log-odds, among the given answers."""
     best = odds.max(axis=1, keepdims=True, initial=-np.inf)
     shares = np.exp(odds - np.where(np.isfinite(best), best, 0.0))
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), _NOTHING)
@@ -147,7 +147,7 @@ def posteriors(odds: FloatArray) -> FloatArray:
 
 
 def speaks_for(told: FloatArray, votes: FloatArray, majority: IntArray) -> IntArray:
-    """Return (n_pools,) the answer that the confidences alone speak for most, the majority's where none."""
+    """Return (n_pools,) the answer that the confidences alone support most, the majority's if none."""
     surest = np.where(votes > 0, told, -np.inf).argmax(axis=1)
     each = np.arange(len(told))
     ahead = told[each, surest] > told[each, np.maximum(majority, 0)]

@@ -1,6 +1,6 @@
-"""The calls of the library: one ballot, a batch of pools, or a long flat list of them.
+"""Voting functions: on one ballot, on a batch of pools, or on a long flat list of pools.
 
-All three run the same batched code: what comes in is checked here, once, and goes through it in blocks.
+All of them run the same batched code: arguments are checked here, once, and processed in blocks.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ import numpy.typing as npt
 
 from distrivote.defaults import METHOD
 from distrivote.errors import InputError
-from distrivote.voting.ballot import Answer, Ballot, Outcome, Tally
+from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.blocks import Block, blocks_of
+from distrivote.voting.caveats import overrules, separations
 from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
 from distrivote.voting.lessons import Lessons, learned
 from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import NOTES, Scale, check_confidences, exp_of, is_logprob, on_scale, scale_of
-from distrivote.voting.tallies import overrules, separations, tally_of
+from distrivote.voting.tally import Outcome, Tally
+from distrivote.voting.tally_builder import tally_of
 from distrivote.voting.trust import Trust
 
 
@@ -34,7 +36,7 @@ def vote(
     calibration: Calibration | None = None,
     confidence_scale: str | None = None,
 ) -> Tally:
-    """Return what a method makes of one pool of answers and confidences.
+    """Return the result of a method on one pool of answers and confidences.
 
     An answer without a confidence counts in the majority and has no other say; if no answer has one, the
     majority decides. The tally says both.
@@ -43,9 +45,9 @@ def vote(
         answers: One per trajectory, None for no answer; or a whole `Ballot`.
         confidences: One per trajectory, higher meaning surer, None where there is none.
         method: A name such as "dis-gmm" or "wsc-top:0.1", or a `Pipeline`.
-        calibration: Where probabilities come from, if not from the one that ships.
-        confidence_scale: "logprob" for mean log-probabilities: exp of them counts. `auto` and votes by
-            rank take numbers of 0 and below without it.
+        calibration: Where probabilities come from, instead of the default calibration.
+        confidence_scale: "logprob" for mean log-probabilities: their exp is used. `auto` and votes by rank
+            accept numbers of 0 and below without it.
 
     >>> result = vote(["42", "41", "42", None, "7"], [15.2, 13.9, 14.8, 9.0, 12.1])
     >>> result.answer
@@ -65,7 +67,7 @@ def vote(
 def tally_on(
     ballot: Ballot, pipeline: Pipeline, calibration: Calibration, scale: Scale | None = None
 ) -> Tally:
-    """Return what a method makes of a ballot; `scale` is that of its file, if it is one question of many."""
+    """Return the result of a method on a ballot; `scale` is that of its file if it has several questions."""
     values = ballot.confidences
     check_confidences(values, positive_for=pipeline.name if pipeline.needs_positive else None)
     scale = scale_of(ballot.classes, values) if scale is None else scale
@@ -94,9 +96,9 @@ def vote_batch(
     Args:
         classes: (n_pools, n_trajectories) integers, -1 for no answer; or one sequence per pool.
         confidences: The same shape, NaN where there is none.
-        methods: Names. Work that they share is done once. `auto` takes the pools for the questions of
-            one model, and estimates from all of them how far its confidences are to be trusted.
-        confidence_scale: As `vote` takes it.
+        methods: Names. Work that they share is done once. `auto` treats the pools as the questions of
+            one model, and estimates from all of them how far its confidences can be trusted.
+        confidence_scale: As in `vote`.
 
     >>> vote_batch([[0, 1, 0], [1, 1, -1]], [[9.0, 8.0, 9.5], [7.0, 6.0, 5.0]], ["sc", "bon"])
     {'sc': array([0, 1]), 'bon': array([0, 1])}
@@ -120,12 +122,12 @@ def vote_batch(
 
 
 def trust_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Trust:
-    """Return what all pools together, as `elect` takes them, make believe about their confidences."""
+    """Return the trust in confidences that all pools together give; the arguments are those of `elect`."""
     return lessons_of(classes, confidences, offsets).trust()
 
 
 def lessons_of(classes: IntArray, confidences: FloatArray, offsets: IntArray) -> Lessons:
-    """Return what all pools together, as `elect` takes them, say about the worth of their confidences."""
+    """Return the lessons about confidences from all pools together; the arguments are those of `elect`."""
     lessons = Lessons()
     for block in blocks_of(classes, confidences, offsets):
         lessons = learned(Electorate(block.pools).evidence, lessons)
@@ -142,7 +144,7 @@ def elect(
     scale: Scale | None = None,
     trust: Trust | None = None,
 ) -> dict[str, Outcome]:
-    """Return the outcome of every pool by method, for pools that lie one after the other.
+    """Return the outcome of every pool by method, for pools in flat arrays.
 
     Args:
         classes: Flat answer classes, any integers from 0, -1 for no answer.
@@ -150,7 +152,7 @@ def elect(
         offsets: (n_pools + 1,) Pool i is [offsets[i]:offsets[i + 1]].
         methods: Names. `auto` judges each pool by itself, unless `trust` says how.
         calibration: Where probabilities come from; without one they are NaN.
-        scale: How the confidences are weighed, where these are some pools of many; else they say it.
+        scale: How the confidences are weighed, if these are some pools of many; by default they decide it.
     """
     pipelines = {name: pipeline.believing(trust) for name, pipeline in _pipelines(methods).items()}
     return _elect(*_checked(classes, confidences, offsets), pipelines, calibration, scale)
@@ -180,7 +182,7 @@ def _elect(
     return outcomes
 
 
-# Checking what came in
+# Checking arguments
 
 
 def _pipelines(methods: Iterable[str]) -> dict[str, Pipeline]:
@@ -192,23 +194,23 @@ def _pipelines(methods: Iterable[str]) -> dict[str, Pipeline]:
 def _checked(
     classes: npt.ArrayLike, confidences: npt.ArrayLike, offsets: npt.ArrayLike
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return what `elect` takes as arrays that fit each other."""
+    """Return the arguments of `elect` as arrays of matching lengths."""
     given = {"classes": classes, "confidences": confidences, "offsets": offsets}
     for what, values in given.items():
         if np.ndim(values) != 1:
-            raise InputError(f"{what} have {np.ndim(values)} dimensions: hand in one flat sequence")
+            raise InputError(f"{what} have {np.ndim(values)} dimensions: give one flat sequence")
     flat, ends = (_integers(np.asarray(classes)), _floats(np.asarray(confidences))), np.asarray(offsets)
     n, n_confidences = map(len, flat)
     if n != n_confidences:
-        raise InputError(f"{n} classes but {n_confidences} confidences: hand in one confidence per class")
+        raise InputError(f"{n} classes but {n_confidences} confidences: give one confidence per class")
     whole = np.issubdtype(ends.dtype, np.integer)
     if not (whole and ends.size and ends[0] >= 0 and ends[-1] <= n and (np.diff(ends) >= 0).all()):
-        raise InputError(f"offsets do not cut {n} classes into pools: give whole numbers from 0 up to {n}")
+        raise InputError(f"offsets do not divide {n} classes into pools: give whole numbers from 0 up to {n}")
     return *flat, ends
 
 
 def _place(offsets: IntArray) -> Callable[[int], str]:
-    """Return what says where in the pools a value of the flat array is."""
+    """Return a function that says where in the pools a value of the flat array is."""
 
     def place(index: int) -> str:
         pool = int(np.searchsorted(offsets, index, side="right")) - 1
@@ -233,7 +235,7 @@ def _flatten(values: object, what: str) -> tuple[npt.NDArray[np.generic], IntArr
         if row.ndim != 1:
             raise InputError(
                 f"{what}: pool {index} has {row.ndim} dimensions:"
-                " hand in (n_pools, n_trajectories), or one flat sequence per pool"
+                " give (n_pools, n_trajectories), or one flat sequence per pool"
             )
     offsets = np.cumsum([0, *(len(row) for row in rows)])
     filled = [row for row in rows if len(row)]
@@ -247,13 +249,13 @@ def _shape_difference(offsets: IntArray, other: IntArray) -> str:
     index = int((sizes != others).argmax())
     return (
         f"pool {index} has {sizes[index]} classes but {others[index]} confidences:"
-        " hand in one confidence per class"
+        " give one confidence per class"
     )
 
 
 def _integers(values: npt.NDArray[np.generic]) -> IntArray:
     if values.size and not np.issubdtype(values.dtype, np.integer):
-        raise InputError(f"classes are of type {values.dtype}: hand in whole numbers, -1 for no answer")
+        raise InputError(f"classes are of type {values.dtype}: give whole numbers, -1 for no answer")
     if values.size and values.max() > np.iinfo(np.int64).max:
         raise InputError(f"class {values.max()} is too large: classes are whole numbers of 64 bits")
     classes = values.astype(np.int64)
@@ -267,9 +269,7 @@ def _floats(values: npt.NDArray[np.generic]) -> FloatArray:
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"confidences are of type {values.dtype}: hand in numbers, NaN where missing"
-        ) from None
+        raise InputError(f"confidences are of type {values.dtype}: give numbers, NaN where missing") from None
 
 
 # One pool or many
@@ -316,7 +316,7 @@ def _record(
 
 
 def _shares(decision: Decision, pools: Pools) -> FloatArray:
-    """Return the winners' shares of the scores; of the votes, where scores are below 0."""
+    """Return the winners' shares of the scores; of the votes if scores are below 0."""
     each, answered = np.arange(len(decision.winners)), decision.winners >= 0
     totals = decision.scores.sum(axis=1)
     mine = decision.scores[each, decision.winners]

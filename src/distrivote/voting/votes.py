@@ -1,7 +1,7 @@
-"""How the members of a pool decide: each vote gives every answer a score, and the best one wins.
+"""Votes: each gives every answer of a pool a score, and the best one wins.
 
 A vote only stores its parameters; `count` counts many pools at once. Scores within 1e-12 (relative) are
-equal, and then the answer wins that was seen first among those who vote.
+equal; then the answer that was seen first among the members wins.
 
 With `negated` every confidence counts as its negative: the vote of the likely wrong half.
 """
@@ -37,7 +37,7 @@ class Count(NamedTuple):
     """(n_pools,) Answer ids, -1 where nobody voted."""
 
     scores: FloatArray
-    """(n_pools, n_answers) 0 for answers without a say."""
+    """(n_pools, n_answers) 0 for answers that take no part."""
 
 
 class Vote(Protocol):
@@ -51,12 +51,7 @@ class Vote(Protocol):
 
     @property
     def by_rank(self) -> bool:
-        """Whether the order of confidences is all that it looks at, so that any finite numbers do."""
-        ...
-
-    @property
-    def scores_confidence(self) -> bool:
-        """Whether scores are in units of confidence, rather than counts or chances."""
+        """Whether it uses only the order of confidences, so that any finite numbers are valid."""
         ...
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count: ...
@@ -74,7 +69,6 @@ class MajorityVote:
     name: ClassVar[str] = "sc"
     needs_confidence: ClassVar[bool] = False
     by_rank: ClassVar[bool] = True
-    scores_confidence: ClassVar[bool] = False
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:  # noqa: ARG002
         return _by_score(sums_by_answer(pools, members.astype(np.float64)), pools, members)
@@ -87,7 +81,6 @@ class WeightedVote:
     name: ClassVar[str] = "wsc"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = False
-    scores_confidence: ClassVar[bool] = True
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         sums = sums_by_answer(pools, pools.confidences * members)
@@ -101,7 +94,6 @@ class BestOfN:
     name: ClassVar[str] = "bon"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = True
-    scores_confidence: ClassVar[bool] = True
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         n = len(pools.answers)
@@ -126,11 +118,9 @@ class BordaVote:
     name: ClassVar[str] = "borda"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = True
-    scores_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.p <= 10:
-            raise InputError(f"borda's p = {self.p:g} is out of range: give a power from 0 to 10")
+        _check_power(self.name, self.p)
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return _by_score(borda_scores(pools, members, self.p, negated), pools, members)
@@ -144,11 +134,9 @@ class RootVote:
     name: ClassVar[str] = "root"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = False
-    scores_confidence: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 0 <= self.p <= 10:
-            raise InputError(f"root's p = {self.p:g} is out of range: give a power from 0 to 10")
+        _check_power(self.name, self.p)
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         counts = np.maximum(sums_by_answer(pools, members.astype(np.float64)), 1.0)
@@ -158,15 +146,14 @@ class RootVote:
 
 @dataclass(frozen=True, slots=True)
 class MajorityOfBests:
-    """The answer that most often wins best-of-m, over all draws of m; m is chosen by the pool."""
+    """The answer that most often wins best-of-m, over all draws of m; m depends on the pool."""
 
     q: float = 0.75
-    """The ratio between neighbouring candidates for m; its authors' 0.75, the paper here ran 0.1."""
+    """The ratio between consecutive candidates for m: 0.75 by its authors, 0.1 in the DistriVoting paper."""
 
     name: ClassVar[str] = "mob"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = True
-    scores_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.q < 1:
@@ -183,24 +170,30 @@ class PolynomialMajorityOfBests:
     name: ClassVar[str] = "mob-poly"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = True
-    scores_confidence: ClassVar[bool] = False
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return _by_score(bests_scores(pools, members, None, negated), pools, members)
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchicalVote:
-    """Intervals of confidence elect an answer each, and these elect the winner. The paper's."""
+class _IntervalVote:
+    """What the two hierarchical votes have in common."""
 
     intervals: int = N_INTERVALS
     name: ClassVar[str] = "hier"
     needs_confidence: ClassVar[bool] = True
     by_rank: ClassVar[bool] = False
-    scores_confidence: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_intervals(self.intervals)
+        if not isinstance(self.intervals, (int, np.integer)) or not 1 <= self.intervals <= 10_000:
+            raise InputError(
+                f"{self.intervals} intervals are out of range: give a whole number from 1 to 10000"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchicalVote(_IntervalVote):
+    """Intervals of confidence elect an answer each, and these elect the winner. This is the paper's vote."""
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return Count(*hierarchical_vote(pools, members, self.intervals, negated))
@@ -211,17 +204,8 @@ class HierarchicalVote:
 
 
 @dataclass(frozen=True, slots=True)
-class DriftingVote:
+class DriftingVote(_IntervalVote):
     """The hierarchical vote of the authors' released script: drifting intervals, a majority in each."""
-
-    intervals: int = N_INTERVALS
-    name: ClassVar[str] = "hier"
-    needs_confidence: ClassVar[bool] = True
-    by_rank: ClassVar[bool] = False
-    scores_confidence: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_intervals(self.intervals)
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         return Count(*drifting_vote(pools, members, self.intervals, negated))
@@ -231,6 +215,6 @@ class DriftingVote:
         return drifting_winners(pools, members, self.intervals, negated=False)[0]
 
 
-def _check_intervals(intervals: int) -> None:
-    if not isinstance(intervals, (int, np.integer)) or not 1 <= intervals <= 10_000:
-        raise InputError(f"{intervals} intervals are out of range: give a whole number from 1 to 10000")
+def _check_power(name: str, p: float) -> None:
+    if not 0 <= p <= 10:
+        raise InputError(f"{name}'s p = {p:g} is out of range: give a power from 0 to 10")

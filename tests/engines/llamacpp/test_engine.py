@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +18,10 @@ from distrivote.engines.tokens.sampling import TokenSampler
 from distrivote.errors import InputError
 from distrivote.problem import Message, Problem
 from distrivote.splitting import WindowSplitter
-from distrivote.steering import BudgetForcing, Controller, ControllerStream, Injection, SelfStepConf
-from distrivote.trajectory import Interventions, Trajectory
+from distrivote.steering import BudgetForcing, Controller, SelfStepConf
+from distrivote.trajectory import Trajectory
 from engines.contract import EngineContract
+from engines.inject_once import InjectOnce
 
 pytestmark = pytest.mark.model
 
@@ -140,38 +140,6 @@ def test_a_cancelled_call_frees_its_slots(engine: LlamaCppEngine) -> None:
     next(under_way)
     under_way.close()  # type: ignore[attr-defined]
     assert texts(sample(engine, 4, SHORT)) == before
-
-
-class InjectOnce(Controller):
-    """A controller that injects a text behind the third token, whatever the confidence."""
-
-    def __init__(self, text: str, take_back: int = 0) -> None:
-        self.text, self.take_back = text, take_back
-
-    def start(self) -> ControllerStream:
-        return _InjectOnceStream(self.text, self.take_back)
-
-
-class _InjectOnceStream:
-    def __init__(self, text: str, take_back: int) -> None:
-        self.injection = Injection(text, take_back)
-        self.n = 0
-
-    def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | None:  # noqa: ARG002
-        self.n += 1
-        return self.injection if self.n == 3 else None
-
-    def push_injected(self, text: str, confidence: float = math.nan) -> None:
-        pass
-
-    def at_end(self, answered: Callable[[], bool]) -> Injection | None:  # noqa: ARG002
-        return None
-
-    def allows_end(self, answered: Callable[[], bool]) -> bool:  # noqa: ARG002
-        return True
-
-    def record(self) -> Interventions:
-        return Interventions()
 
 
 @pytest.mark.parametrize("text", ["wait", " wait, let me check", "\n\nWait. 🤔 Hmm"])

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from distrivote.engines.llamacpp import files as model_files
+from distrivote.engines.llamacpp import seals
 from distrivote.engines.llamacpp.files import cache_folder, model_file, to_f16
+from distrivote.engines.llamacpp.wheels import sha256_of
 from distrivote.errors import DistrivoteError, InputError
 
 
@@ -39,6 +42,64 @@ def test_a_hub_that_can_not_be_reached_is_one_sentence(monkeypatch: pytest.Monke
     with pytest.raises(DistrivoteError, match="no network") as caught:
         model_file("hf:org/repo/file.gguf")
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_revision_of_a_hub_file_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    commit = "0123456789abcdef" * 2 + "01234567"
+    asked: list[tuple[str, str, str | None]] = []
+
+    def download(repository: str, file: str, revision: str | None = None) -> str:
+        asked.append((repository, file, revision))
+        return f"/cache/models--org--repo/snapshots/{commit}/{file}"
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    said: list[str] = []
+    model_file("hf:org/repo/a/file.gguf@v1.2", said.append)
+    assert said == ["looking up hf:org/repo/a/file.gguf@v1.2"]
+    model_file("hf:org/repo/a/file.gguf", said.append)
+    assert said[-1] == f"it is at revision {commit}: name hf:org/repo/a/file.gguf@{commit[:12]} to keep to it"
+    assert asked == [("org/repo", "a/file.gguf", "v1.2"), ("org/repo", "a/file.gguf", None)]
+
+
+@pytest.fixture
+def cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The cached model, whose content counts for nothing here; making it again gives the same."""
+    monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path))
+    monkeypatch.setattr(model_files, "_fetched", lambda folder: folder)
+    monkeypatch.setattr(model_files, "to_f16", lambda _, target: target.write_bytes(b"GGUF" + bytes(1000)))
+    return model_file("smollm2-135m")
+
+
+def test_a_cached_model_is_hashed_once_per_state(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[Path] = []
+    monkeypatch.setattr(seals, "sha256_of", lambda path: hashed.append(path) or sha256_of(path))
+    for _ in range(3):
+        assert model_file("smollm2-135m") == cached
+    assert hashed == []
+    os.utime(cached, (1, 1))
+    for _ in range(3):
+        assert model_file("smollm2-135m") == cached
+    assert hashed == [cached]
+
+
+def test_a_damaged_cached_model_is_made_again(cached: Path) -> None:
+    good = cached.read_bytes()
+    said: list[str] = []
+    cached.write_bytes(good[:500] + b"x" + good[501:])
+    assert model_file("smollm2-135m", said.append) == cached
+    assert said[0] == f"{cached} is damaged (its checksum does not fit): it is made again"
+    assert cached.read_bytes() == good
+    cached.with_name(f"{cached.name}.sha256.json").write_text("[]")
+    model_file("smollm2-135m", said.append)
+    assert len(said) == 6
+
+
+def test_a_model_from_before_there_were_checksums_gets_one(cached: Path) -> None:
+    beside = cached.with_name(f"{cached.name}.sha256.json")
+    beside.unlink()
+    assert model_file("smollm2-135m") == cached
+    assert sha256_of(cached) in beside.read_text()
 
 
 def test_a_download_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from distrivote.engines.openai.continuation import SteeredReply, row_confidence
 from distrivote.splitting import EntropySplitter, WindowSplitter
 from distrivote.steering import ENDED, BudgetForcing, Controller, DeepConfOnline, SelfStepConf, replay
 from distrivote.trajectory import Insertion, Trajectory
-from engines.scripted_server import Token, choices_of
+from engines.scripted_server import Token, choices_of, typed
 
 SURE = [Token("Sure", 10.0), Token(".", 10.0), Token("\n", 10.0), Token("\n", 10.0)]
-UNSURE = [Token("Hm", 2.0), Token(".\n\n", 2.0)]
+UNSURE = [Token("Hm", 4.0), Token(".\n\n", 4.0)]
 AFTER = [Token(", it is", 9.0), Token(" 4.", 9.0)]
 
 
@@ -41,7 +41,7 @@ def drive(
         tokens = list(says(prefixes[-1]))
         finish = "stop" if len(tokens) <= reply.n_left else "length"
         choices = choices_of(tokens[: reply.n_left], 20, chat, size, finish, end_token)
-        if not any(map(reply.add, choices)):
+        if not any(reply.add(typed(choice)) for choice in choices):
             reply.end()
         if reply.finish_reason is None:
             prefixes.append(reply.prefix)
@@ -67,7 +67,7 @@ def test_a_drop_is_answered_with_the_reflection_however_tokens_come(
     assert record is not None
     assert record.insertions == (Insertion(6, 1),)
     assert record.step_ends == (4, 6, 9)
-    np.testing.assert_allclose(record.step_confidences, (10.0, 2.0, 9.0))
+    np.testing.assert_allclose(record.step_confidences, (10.0, 4.0, 9.0))
     assert np.isnan(found.top_logprobs[6]).all()
     assert np.isnan(found.logprobs[6])
     assert np.isfinite(np.delete(found.top_logprobs, 6, axis=0)).all()
@@ -97,7 +97,7 @@ def test_delta_zero_changes_nothing() -> None:
 
 def test_an_emoji_in_two_tokens_is_whole_in_the_prefix() -> None:
     emoji = "🤔".encode()
-    tokens = [*SURE, Token("", 2.0, emoji[:2]), Token("🤔", 2.0, emoji[2:]), Token("\n\n", 2.0)]
+    tokens = [*SURE, Token("", 4.0, emoji[:2]), Token("🤔", 4.0, emoji[2:]), Token("\n\n", 4.0)]
     found, prefixes = drive(lambda prefix: AFTER if prefix else tokens, SelfStepConf())
     assert prefixes == ["Sure.\n\n🤔\n\nwait"]
     assert found.tokens[4:7] == ("", "🤔", "\n\n")
@@ -108,9 +108,9 @@ def test_a_cut_inside_an_emoji_keeps_whole_characters() -> None:
     tokens = [
         Token("a", 10.0),
         Token("b", 10.0),
-        Token("c", 2.0),
-        Token("", 2.0, emoji[:2]),
-        Token("🤔", 2.0, emoji[2:]),
+        Token("c", 4.0),
+        Token("", 4.0, emoji[:2]),
+        Token("🤔", 4.0, emoji[2:]),
     ]
     controller = SelfStepConf(split=WindowSplitter(2))
     found, prefixes = drive(lambda prefix: AFTER if prefix else tokens, controller)
@@ -187,7 +187,7 @@ def test_the_confidence_of_a_row_is_that_of_the_measure(row: list[float], k: int
 
 def test_a_reply_without_tokens_is_noticed() -> None:
     reply = SteeredReply(SelfStepConf(), SamplingParams(), 20)
-    reply.add({"delta": {"content": "Hi"}})
+    reply.add(typed({"delta": {"content": "Hi"}}))
     assert reply.lacks_tokens
 
 

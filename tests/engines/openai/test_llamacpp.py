@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from distrivote.engines.base import SamplingParams

@@ -1,10 +1,7 @@
-"""Requests and events of streams, without a server."""
+"""Requests, without a server."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +10,7 @@ from distrivote.engines.openai.protocol import (
     DISPENSABLE,
     UNUSUAL,
     Dialect,
-    EventDecoder,
     Prompt,
-    finish_of,
     request_body,
     seed_of,
 )
@@ -96,35 +91,3 @@ def test_completions_take_a_text() -> None:
     assert (body["prompt"], body["logprobs"], body["add_special_tokens"]) == ("Once", 5, False)
     assert "messages" not in body
     assert "chat_template_kwargs" not in body
-
-
-EVENTS = (
-    b': ping\r\n\r\ndata: {"a": 1}\r\n\r\nevent: x\ndata:{"b": "\xf0\x9f\xa4\x94"}\n\n\n\ndata: [DONE]\n\n'
-)
-
-
-@given(st.lists(st.integers(0, len(EVENTS)), max_size=12))
-def test_events_are_the_same_for_every_chunking(cuts: list[int]) -> None:
-    edges = [0, *sorted(cuts), len(EVENTS)]
-    decoder = EventDecoder()
-    found = [event for start, end in pairwise(edges) for event in decoder.push(EVENTS[start:end])]
-    assert found == [b'{"a": 1}', '{"b": "🤔"}'.encode(), b"[DONE]"]
-    assert decoder.flush() == []
-
-
-@pytest.mark.parametrize("tail", [b"data: {}", b"data: {}\n"])
-def test_a_last_line_needs_no_newline(tail: bytes) -> None:
-    decoder = EventDecoder()
-    assert decoder.push(tail) + decoder.flush() == [b"{}"]
-
-
-def test_an_error_that_stands_beside_the_data_is_an_event() -> None:
-    assert EventDecoder().push(b'error: {"code": 400}\n\n') == [b'{"error": {"code": 400}}']
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"), [(None, None), ("", None), ("null", None), ("stop", "stop"), ("length", "length")]
-)
-def test_an_empty_reason_is_no_end(said: str | None, reason: str | None) -> None:
-    assert finish_of({"finish_reason": said}) == reason
-    assert finish_of({}) is None

@@ -8,7 +8,7 @@ from distrivote.engines.base import SamplingParams
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.openai.token_ids import ids_of, with_texts
 from distrivote.problem import Message
-from engines.scripted_server import ScriptedServer, Token, ToyServer
+from engines.scripted_server import ScriptedServer, Token, ToyServer, typed
 
 QUESTION = (Message("user", "What is 2 + 2?"),)
 
@@ -25,14 +25,15 @@ QUESTION = (Message("user", "What is 2 + 2?"),)
     ],
 )
 def test_ids_are_read_where_all_tokens_have_them(choice: dict[str, object], ids: list[int]) -> None:
-    assert ids_of(choice) == ids
+    assert ids_of(typed(choice)) == ids
 
 
 def test_texts_take_the_place_of_ids() -> None:
-    choice = {"text": "It", "logprobs": {"tokens": ["token_id:5"], "token_logprobs": [-0.1]}}
+    choice = typed({"text": "It", "logprobs": {"tokens": ["token_id:5"], "token_logprobs": [-0.1]}})
     found = with_texts(choice, ["It"])
-    assert found == {"text": "It", "logprobs": {"tokens": ["It"], "token_logprobs": [-0.1]}}
-    assert choice["logprobs"] == {"tokens": ["token_id:5"], "token_logprobs": [-0.1]}
+    assert found == typed({"text": "It", "logprobs": {"tokens": ["It"], "token_logprobs": [-0.1]}})
+    assert choice.logprobs is not None
+    assert choice.logprobs.tokens == ["token_id:5"]
 
 
 @pytest.mark.parametrize(("size", "n_learnt"), [(1, 0), (3, 3)])

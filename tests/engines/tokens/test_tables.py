@@ -15,10 +15,10 @@ from distrivote.engines.tokens.tables import (
     SPLITTERS,
     TokenTable,
     chat_text,
-    cut_behind,
     pieces_of,
     table_number,
     table_of,
+    tokens_after,
 )
 from distrivote.errors import InputError
 from distrivote.problem import Message
@@ -161,7 +161,7 @@ def test_a_conversation_is_written_by_the_template() -> None:
     ids=repr,
 )
 def test_a_template_may_refuse_by_any_error(error: Exception, said: str) -> None:
-    with pytest.raises(InputError, match=rf"template of m refuses the conversation \({said}\): ask with"):
+    with pytest.raises(InputError, match=rf"template of m rejects the conversation \({said}\): use other"):
         chat_text(Template(error), [Message("system", "Be brief.")], None, "m")
 
 
@@ -176,4 +176,4 @@ def test_a_text_is_cut_as_it_would_stand_behind_another(before: str, text: str, 
         rest = text.removeprefix("ab")
         return [2] * (rest != text) + ["ab".index(letter) for letter in rest]
 
-    assert cut_behind(tokens_of, before, text) == tokens
+    assert tokens_after(tokens_of, before, text) == tokens

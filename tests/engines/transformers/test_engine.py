@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,10 @@ from distrivote.engines.base import Job, SamplingParams
 from distrivote.engines.transformers.engine import TransformersEngine
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.problem import Message, Problem
-from distrivote.steering import BudgetForcing, Controller, ControllerStream, Injection, SelfStepConf
-from distrivote.trajectory import Interventions, Trajectory
+from distrivote.steering import BudgetForcing, SelfStepConf
+from distrivote.trajectory import Trajectory
 from engines.contract import EngineContract
+from engines.inject_once import InjectOnce
 from engines.tiny_model import tiny_model
 
 pytestmark = pytest.mark.vllm
@@ -120,38 +120,6 @@ def test_prompts_of_different_lengths_share_a_batch(engine: TransformersEngine) 
     assert [found[number] for number in range(4)] == alone
 
 
-class InjectOnce(Controller):
-    """A controller that injects a text behind the third token, whatever the confidence."""
-
-    def __init__(self, text: str, take_back: int = 0) -> None:
-        self.text, self.take_back = text, take_back
-
-    def start(self) -> ControllerStream:
-        return _InjectOnceStream(self.text, self.take_back)
-
-
-class _InjectOnceStream:
-    def __init__(self, text: str, take_back: int) -> None:
-        self.injection = Injection(text, take_back)
-        self.n = 0
-
-    def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | None:  # noqa: ARG002
-        self.n += 1
-        return self.injection if self.n == 3 else None
-
-    def push_injected(self, text: str, confidence: float = math.nan) -> None:
-        pass
-
-    def at_end(self, answered: Callable[[], bool]) -> Injection | None:  # noqa: ARG002
-        return None
-
-    def allows_end(self, answered: Callable[[], bool]) -> bool:  # noqa: ARG002
-        return True
-
-    def record(self) -> Interventions:
-        return Interventions()
-
-
 @pytest.mark.parametrize("take_back", [0, 1, 2, 3])
 def test_tokens_may_be_taken_back(engine: TransformersEngine, take_back: int) -> None:
     plain = sample(engine, 6, SHORT)
@@ -196,7 +164,7 @@ def test_a_conversation_that_the_template_refuses_is_an_error(
 ) -> None:
     template = "{{ raise_exception('System role not supported') }}"
     monkeypatch.setattr(engine._transformer._tokenizer, "chat_template", template)
-    with pytest.raises(InputError, match=r"refuses the conversation \(System role not supported\)"):
+    with pytest.raises(InputError, match=r"rejects the conversation \(System role not supported\)"):
         sample(engine, 1, SHORT)
 
 
@@ -237,7 +205,7 @@ def test_a_damaged_model_is_an_error(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", ["/nowhere/at/all", "./nowhere", "nowhere", "a/b/c"])
 def test_a_path_that_is_not_there_is_an_error(model: str) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         TransformersEngine(model)
 
 

@@ -203,7 +203,7 @@ def test_without_vllm_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ({"max_modl_len": 3}, "unknown option of vLLM 'max_modl_len': did you mean max_model_len"),
         ({"model": "x"}, "unknown option of vLLM 'model'"),
-        ({"logprobs_mode": "processed_logits"}, "confidences are made of raw_logprobs"),
+        ({"logprobs_mode": "processed_logits"}, "confidences need raw_logprobs"),
     ],
 )
 def test_bad_options_are_told_before_anything_is_loaded(options: dict[str, Any], sentence: str) -> None:
@@ -223,12 +223,12 @@ def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         (
             replace(LONG, n_logprobs=50),
             None,
-            "gives 20 at most: ask for fewer, or raise its option max_logprobs",
+            "gives 20 at most: use a smaller number, or raise its option max_logprobs",
         ),
         (replace(LONG, temperature=3.0), None, r"temperature must be in \[0, 2\], got 3.0"),
         (LONG, SelfStepConf(guard=True), "ssc_guard is 1"),
         (LONG, BudgetForcing(), "the controller is BudgetForcing"),
-        (LONG, SelfStepConf(split=DelimiterSplitter("--")), "can't be told to a vLLM server"),
+        (LONG, SelfStepConf(split=DelimiterSplitter("--")), "can't be sent to a vLLM server"),
     ],
 )
 def test_what_cannot_be_done_is_refused(

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import numpy as np
 import pytest
 
@@ -76,11 +76,11 @@ def config(folder: Path) -> Any:
     ("given", "sentence"),
     [
         ({"extra_args": {"ssc": 1, "ssc_delta": -1}}, "delta is -1.0"),
-        ({"extra_args": {"ssc": 1, "ssc_guard": 1}}, "can't be turned down; leave it at 0"),
+        ({"extra_args": {"ssc": 1, "ssc_guard": 1}}, "can't prevent the end of the text; leave it at 0"),
         ({"logit_bias": {5: 1.0}}, "logit_bias is"),
         ({"bad_words": ["x"]}, "bad_words is"),
         ({"allowed_token_ids": [5]}, "allowed_token_ids is"),
-        ({"min_tokens": 5}, "min_tokens is 5: SelfStepConf judges"),
+        ({"min_tokens": 5}, "min_tokens is 5: SelfStepConf needs"),
         ({"presence_penalty": 0.5}, "presence_penalty is 0.5"),
         ({"frequency_penalty": 0.5}, "leave it at 0.0, or leave ssc out"),
         ({"repetition_penalty": 1.1}, "leave it at 1.0, or leave ssc out"),

@@ -15,7 +15,7 @@ from distrivote.confidence import token_confidence
 from distrivote.engines.tokens.tables import TokenTable
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.engines.vllm.batch import SteeredBatch
-from distrivote.engines.vllm.rows import Rows, wanted_k
+from distrivote.engines.vllm.rows import BatchRows, wanted_k
 from distrivote.splitting import WindowSplitter
 from distrivote.steering import SelfStepConf
 from strategies import MANY
@@ -111,7 +111,7 @@ def request(number: int, controller: SelfStepConf | None) -> Request:
 @given(data=st.data())
 def test_rows_that_come_go_and_move_are_followed(ahead: bool, data: st.DataObject) -> None:
     batch = SteeredBatch(N_ROWS, TABLE, lambda _before, _text: WAIT)
-    rows = Rows(batch, N_ROWS)
+    rows = BatchRows(batch, N_ROWS)
     model = Batch()
     preempted: list[Request] = []
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -137,7 +137,7 @@ def test_rows_that_come_go_and_move_are_followed(ahead: bool, data: st.DataObjec
             decode(rows, batch, model, rng, ahead)
 
 
-def decode(rows: Rows, batch: SteeredBatch, model: Batch, rng: np.random.Generator, ahead: bool) -> None:
+def decode(rows: BatchRows, batch: SteeredBatch, model: Batch, rng: np.random.Generator, ahead: bool) -> None:
     seated = [r for r in model.rows if r is not None]
     watched = [row for row, r in enumerate(seated) if r.controller is not None]
     assert rows.rows.tolist() == watched
@@ -165,7 +165,7 @@ def decode(rows: Rows, batch: SteeredBatch, model: Batch, rng: np.random.Generat
 
 def test_rows_of_others_are_not_looked_at() -> None:
     batch = SteeredBatch(2, TABLE, lambda _before, _text: WAIT)
-    rows = Rows(batch, 2)
+    rows = BatchRows(batch, 2)
     rows.update(Batch().change(set(), [request(0, None), request(1, None)], (0, 0)))
     assert not len(rows.rows)
     assert not len(rows.slots)

@@ -101,7 +101,7 @@ def test_nothing_stands_beside_a_run_of_another_temperature() -> None:
     assert f"{NAME}_paper" not in row
     assert notes(run(temperature=0.7)) == [
         "Qwen/Qwen3-14B on AIME2025: sampled at temperature 0.7, the paper's runs at 0.6, so its numbers are"
-        " not put beside"
+        " not shown"
     ]
     (wrong,) = notes(run(thinking=False))
     assert "sampled at temperature 0.6, the paper's runs at 0.7" in wrong

@@ -52,6 +52,16 @@ def sessions() -> list[Session]:
             (_ask(plain, budget=4), _ask(plain, "--no-ssc", budget=4)),
             model=partial(ScriptedModel, gives=0),
         ),
+        Session(
+            "ask-costs",
+            (
+                _ask("--price 2 --max-tokens 1000", plain, budget=3),
+                _ask("--price 100000 --max-cost 1", plain, budget=6),
+                _ask("--max-cost 1", plain),
+            ),
+            PIPE,
+            model=steering,
+        ),
         Session("ask-no-answer", (_ask("--max-tokens 3 --no-ssc", budget=3),), model=ScriptedModel),
         Session(
             "ask-errors",

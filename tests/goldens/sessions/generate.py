@@ -42,6 +42,19 @@ def sessions() -> list[Session]:
             keeps=("run",),
         ),
         Session(
+            "batch",
+            (
+                "batch write run --benchmark q.jsonl --budget 2",
+                "batch write run --benchmark q.jsonl --model toy --budget 2 --template plain --for other",
+                "batch write run",
+                "batch read run",
+                "batch read run q.jsonl",
+                "batch write nowhere",
+                "batch send run",
+            ),
+            files=files,
+        ),
+        Session(
             "generate-everything",
             (_generate("--no-ssc --token-confidences --top-logprobs --limit 1", budget=2),),
             PIPE,
@@ -61,6 +74,18 @@ def sessions() -> list[Session]:
             model=steering,
         ),
         Session(
+            "generate-total",
+            (
+                _generate("--total 20 --no-texts --no-ssc", budget=12),
+                _generate("--total 20 --no-texts --no-ssc", budget=12),
+                _generate("--total 24 --no-texts --no-ssc", budget=12),
+                "runs",
+            ),
+            PIPE,
+            files=files,
+            model=steering,
+        ),
+        Session(
             "generate-errors",
             (
                 "generate",
@@ -76,6 +101,8 @@ def sessions() -> list[Session]:
                 "generate q.jsonl -o run --dry-run --new",
                 "generate q.jsonl -o run --template essay",
                 "generate q.jsonl -o run --stop-when soon",
+                "generate q.jsonl -o run --total 2",
+                "generate q.jsonl -o run --total 20 --stop-when gain",
             ),
             PIPE,
             files=files | {"bad.jsonl": '{"text": "?"}\n', "taken/thesis.txt": "x"},

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from goldens.model import at_model, steering
+from goldens.model import ScriptedModel, at_model, steering
 from goldens.transcript import PIPE, TEXT, Session
 
 COMMANDS = (
     *("ask", "generate", "vote", "import", "serve", "evaluate", "calibrate", "simulate", "plan"),
-    *("doctor", "reproduce", "runs", "show", "compact", "export"),
+    *("doctor", "reproduce", "runs", "show", "compact", "export", "batch"),
 )
 
 
 def sessions() -> list[Session]:
     return [
         Session("serve", (f"serve {at_model('--port 0')}",), TEXT, model=steering, serves=True),
+        Session(
+            "serve-unsteered", (f"serve {at_model('--port 0')}",), TEXT, model=ScriptedModel, serves=True
+        ),
         Session(
             "serve-errors",
             (

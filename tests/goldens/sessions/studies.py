@@ -27,6 +27,14 @@ def sessions() -> list[Session]:
         ),
         Session("evaluate-table", ("evaluate examples/answers.jsonl --budget 8 --repeats 2 --workers 1",)),
         Session(
+            "evaluate-stopping",
+            (
+                "evaluate examples/answers.jsonl -e stopping --budget 8 --repeats 2 --workers 1"
+                " --rule gain:0.02 --rule beta:0.8 --slots 4",
+            ),
+            TEXT,
+        ),
+        Session(
             "evaluate-errors",
             (
                 "evaluate",
@@ -36,6 +44,8 @@ def sessions() -> list[Session]:
                 f"evaluate {both} --repeats 0",
                 f"evaluate {both} -o out.docx",
                 f"evaluate {both} --signal loudness",
+                f"evaluate {both} -e stopping --rule soon",
+                f"evaluate {both} -e stopping --slots 0",
                 "evaluate mixed.csv",
             ),
             PIPE,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from conforming import conforms
 from distrivote.report.documents import split_document, tally_document
-from distrivote.voting.ballot import Ballot, Split
+from distrivote.voting.ballot import Ballot
+from distrivote.voting.tally import Split
 from distrivote.voting.vote import vote
 from strategies import LAW
 

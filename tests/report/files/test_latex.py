@@ -6,6 +6,7 @@ import dataclasses
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distrivote.evaluation.results import Column, Table
-from distrivote.report.files.latex import escaped, report_latex, table_latex
+from distrivote.report.files.latex import MOST_LINES, escaped, report_latex, table_latex
 from report.made_up import awkward_table, made_up_report, main_table
 
 COMPILER = shutil.which("pdflatex") or shutil.which("tectonic")
-DOCUMENT = r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{tables}\end{document}"
+DOCUMENT = (
+    r"\documentclass{article}\usepackage{booktabs,longtable,adjustbox}"
+    r"\begin{document}\input{tables}\end{document}"
+)
 
 
 def test_numbers_and_intervals_are_columns() -> None:
@@ -27,20 +31,26 @@ def test_numbers_and_intervals_are_columns() -> None:
     assert r"71.8\rlap{$^{\approx}$}" in text
     assert r"\label{tab:main}" in text
     rows = [line for line in text.splitlines() if line.strip().startswith(("SC", "DIS"))]
-    assert [line.count(" & ") for line in rows] == [4] * len(rows)
+    assert [line.count(" & ") for line in rows] == [8] * 4
 
 
 def test_the_papers_number_is_a_line_below_ours() -> None:
-    lines = table_latex(main_table(), "tab:main").splitlines()
-    at = [index for index, line in enumerate(lines) if line.strip().startswith("DIS-GMM{*}")]
-    assert lines[at[0] + 1].strip() == r"\bottomrule"
-    assert lines[at[1] + 1].strip() == r"\quad paper &  &  & \textit{78.5} &  \\"
+    lines = [line.strip() for line in table_latex(main_table(), "tab:main").splitlines()]
+    ours = next(index for index, line in enumerate(lines) if line.startswith("DIS-GMM{*}"))
+    assert lines[ours + 1] == r"\quad paper &  &  &  &  &  &  & \textit{78.5} &  \\"
+    assert lines[ours + 2] == r"\bottomrule"
+    without = next(index for index, line in enumerate(lines) if line.startswith("MoB"))
+    assert lines[without + 1].startswith("WSC-Top50")
     assert "Paper: the published number" in table_latex(alone(), "x")
 
 
-def test_a_row_and_the_papers_line_below_it_stay_in_one_tabular() -> None:
-    for line in table_latex(alone(71), "x").split(r"\midrule")[1:]:
-        assert r"\quad paper" not in line.strip().splitlines()[0]
+def test_no_page_ends_between_a_row_and_the_papers_line_below_it() -> None:
+    lines = table_latex(alone(71), "x").splitlines()
+    body = lines[lines.index(r"    \endfoot") + 1 : -1]
+    assert len(body) == 71 + 36
+    for line, below in pairwise(body):
+        assert line.endswith(r"\\*") is below.startswith(r"    \quad paper")
+    assert body[-1].endswith(r" \\")
 
 
 def alone(n: int = 1) -> Table:
@@ -50,23 +60,46 @@ def alone(n: int = 1) -> Table:
     return Table("t", "Alone", columns, rows)
 
 
-def test_what_is_wider_than_a_line_is_set_in_parts_with_the_names_of_the_rows_in_each() -> None:
-    text = table_latex(main_table(), "tab:main")
-    headers = [line.strip() for line in text.splitlines() if line.strip().startswith("Method")]
-    assert len(headers) == 2
-    assert headers[1].endswith(r"{Avg.} \\")
-    assert text.count(r"\begin{table}") == text.count(r"\caption") == 1
+def test_a_table_is_one_float_that_is_shrunk_to_the_line() -> None:
+    lines = [line.strip() for line in table_latex(main_table(), "tab:main").splitlines()]
+    assert lines[4] == r"\begin{adjustbox}{max width=\linewidth}"
+    assert lines[-4:] == [r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", r"\end{table}"]
+    assert sum(line.startswith(r"\caption") for line in lines) == 1
 
 
-def test_what_is_higher_than_a_page_is_several_floats() -> None:
+@pytest.mark.parametrize(("n", "is_long"), [(MOST_LINES, False), (MOST_LINES + 1, True), (81, True)])
+def test_a_table_that_is_taller_than_a_page_is_a_longtable(n: int, is_long: bool) -> None:
     columns = (Column("alpha", "alpha"), Column("delta", "delta"), Column("n", "Tokens", "whole"))
-    rows = tuple({"alpha": "0.1", "delta": str(i), "n": i} for i in range(81))
-    text = table_latex(Table("t", "Long", columns, rows), "tab:long")
-    assert text.count(r"\begin{table}") == 3
-    assert [f"Part {i} of 3" in text for i in (1, 2, 3)] == [True] * 3
-    assert r"\label{tab:long}" in text
-    assert r"\label{tab:long-3}" in text
-    assert all(f"0.1 & {i} & {i}" in text for i in range(81))
+    rows = tuple({"alpha": "0.1", "delta": str(i), "n": i} for i in range(n))
+    lines = table_latex(Table("t", "Long", columns, rows), "tab:long").splitlines()
+    assert (r"\begin{longtable}{llr}" in lines) is is_long
+    assert (r"\begin{table}" in lines) is not is_long
+    assert lines.count(r"    alpha & delta & Tokens \\") == 1 + is_long  # again on every page
+    assert [line.strip() for line in lines if line.startswith("    0.1")] == [
+        f"0.1 & {i} & {i} \\\\" for i in range(n)
+    ]
+    assert sum(r"\label{tab:long}" in line for line in lines) == 1
+
+
+def test_every_environment_and_group_is_closed() -> None:
+    report = made_up_report()
+    text = report_latex(report) + table_latex(alone(71), "x")
+    opened = []
+    for verb, name in re.findall(r"\\(begin|end)\{(\w+)\}", text):
+        if verb == "begin":
+            opened.append(name)
+        else:
+            assert opened.pop() == name
+    assert not opened
+    bare = re.sub(r"\\[{}%]|%.*", "", text)
+    assert bare.count("{") == bare.count("}")
+
+
+def test_the_floats_of_an_experiment_are_placed_before_those_of_the_next() -> None:
+    report = made_up_report()
+    n = sum(any(table.columns for table in result.tables) for result in report.results)
+    assert n > 1
+    assert report_latex(report).count(r"\clearpage") == n - 1
 
 
 def test_percent_is_said_once_in_the_caption_or_in_the_header() -> None:
@@ -129,7 +162,7 @@ def test_no_table_is_wider_than_the_page(tmp_path: Path) -> None:
 
 def test_the_awkward_table_has_as_many_cells_in_every_row() -> None:
     lines = table_latex(awkward_table(), "x").splitlines()
-    rows = [line for line in lines if line.endswith(r"\\")]
-    cells = [len(re.findall(r"(?<!\\)&", line)) for line in rows]
-    n = len(awkward_table().rows)
-    assert (cells[1 : n + 1], cells[n + 2 :]) == ([3] * n, [1] * n)
+    header, *rows = [line for line in lines if line.endswith(r"\\")]
+    assert r"\begin{tabular}{p{0.35\linewidth}r@{\ }lrr}" in "".join(lines)
+    assert [len(re.findall(r"(?<!\\)&", line)) for line in rows] == [4] * len(awkward_table().rows)
+    assert len(re.findall(r"(?<!\\)&", header)) == 3  # one spans two columns

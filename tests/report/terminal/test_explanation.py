@@ -155,7 +155,7 @@ def test_answers_without_a_confidence_are_not_in_the_picture_but_in_the_votes() 
 
 def test_a_vote_without_any_confidence_has_no_picture_and_says_why() -> None:
     text = shown(Ballot.of(["4", "5", "4"]))
-    assert "67% of the votes · majority voting, for want of confidences" in text
+    assert "67% of the votes · majority voting, because there are no confidences" in text
     assert "(majority voting, not dis-gmm)" in text
     assert "likely right" not in text
 

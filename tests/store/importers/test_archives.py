@@ -95,5 +95,5 @@ def test_an_unknown_packing_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", packed(zipfile.ZIP_DEFLATED)[:-10]])
 def test_half_an_archive_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(InputError, match="not a whole zip archive"):
+    with pytest.raises(InputError, match="not a complete zip archive"):
         Archive(written(tmp_path, "a.eval", content))

@@ -111,8 +111,8 @@ def test_missing_parts_stay_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "cut off"),
-        (b"\x80\x04cut", "damaged|cut short|code"),
+        (b"", "truncated"),
+        (b"\x80\x04cut", "damaged|truncated|code"),
         (pickle.dumps([1, 2]), "not hold the dict"),
         (pickle.dumps({"a": 1}), "all_traces"),
         (pickle.dumps({"all_traces": [1]}), "trace 0 is not a dict"),

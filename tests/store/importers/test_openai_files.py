@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
+from distrivote.store.importers import openai_files
 from distrivote.store.importers.base import ImportOptions, id_of_question
 from distrivote.store.importers.openai_files import FORMAT
 from distrivote.store.importers.records import LeftOutWarning
@@ -40,6 +41,30 @@ def test_a_response_is_measured_like_its_trajectory(tmp_path: Path) -> None:
     assert (row.question_id, row.answer, row.finish_reason) == ("q7", "4", "stop")
     assert row.confidence == expected.confidence > 0
     same_measures(row, expected)
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl", "runs.json"])
+def test_the_fast_way_gives_what_reading_field_by_field_gives(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [batch(f"q{i}", chat(logprobs=chat_logprobs())) for i in range(3)]
+    content = lines(*records) if name == "runs.jsonl" else json.dumps(records).encode()
+    fast = read(tmp_path, name, content)
+    monkeypatch.setattr(openai_files, "_typed", lambda _: None)
+    slow = read(tmp_path, name, content)
+    assert len(fast) == len(slow) == 3
+    for one, other in zip(fast, slow, strict=True):
+        assert (one.question_id, one.finish_reason) == (other.question_id, other.finish_reason)
+        same_measures(one, other)
+
+
+def test_numbers_that_json_does_not_have_are_read_all_the_same(tmp_path: Path) -> None:
+    record = batch("q1", chat(logprobs=chat_logprobs()))
+    content = json.dumps(record).encode()
+    spoilt = content.replace(b'"logprob": -', b'"logprob": NaN, "was": -', 1)
+    assert b"NaN" in spoilt
+    (row,) = read(tmp_path, "b.jsonl", spoilt)
+    assert (row.question_id, row.answer) == ("q1", "4")
 
 
 def test_a_list_and_lines_without_ids_answer_the_question_of_the_file(tmp_path: Path) -> None:

@@ -113,5 +113,5 @@ def test_what_can_not_be_found_is_one_sentence(tmp_path: Path) -> None:
             list(FORMAT.read(path, ImportOptions()))
         assert str(caught.value) == (
             f"{path} has no column 'answer' and no column of whole replies (it has question_id, said): name"
-            " the replies with `text`, or the answers with `answer`"
+            " the replies with `text`, or the answers with `answer_column`"
         )

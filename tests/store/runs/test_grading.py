@@ -229,9 +229,10 @@ def test_a_grader_that_is_none_is_refused(tmp_path: Path) -> None:
     formula_run(tmp_path / "run")
     path = tmp_path / "run" / "manifest.json"
     content = json.loads(path.read_text())
+    del content["checksum"]
     for grader in ({"same": "math"}, {"same": 3, "version": "1", "told": False}, [], "math"):
         path.write_text(json.dumps(content | {"grader": grader}))
-        with pytest.raises(InputError, match="grader is not what a run has there"):
+        with pytest.raises(InputError, match="grader has an invalid value"):
             Run.open(tmp_path / "run")
 
 

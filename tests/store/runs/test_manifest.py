@@ -56,7 +56,7 @@ def test_changed_settings_are_named_one_by_one() -> None:
     with pytest.raises(InputError) as caught:
         MANIFEST.going_on(asked, Path("here"))
     assert str(caught.value) == (
-        "here was made with other settings: ask for what it was made with, or make another run with"
+        "here was made with other settings: use the settings that it was made with, or make another run with"
         " `new=True`"
     )
     assert caught.value.__notes__ == [
@@ -117,7 +117,7 @@ def test_selfstepconf_as_published_is_a_change() -> None:
 def test_a_manifest_from_before_these_settings_goes_on(tmp_path: Path) -> None:
     MANIFEST.save(tmp_path)
     content = json.loads((tmp_path / NAME).read_text())
-    del content["system"], content["ssc"]["released"]
+    del content["system"], content["ssc"]["released"], content["checksum"]
     (tmp_path / NAME).write_text(json.dumps(content))
     assert Manifest.load(tmp_path).going_on(MANIFEST, tmp_path) == MANIFEST
 
@@ -193,7 +193,7 @@ def test_of_two_that_are_made_at_once_the_first_stays(tmp_path: Path) -> None:
 def test_a_manifest_from_before_rules_that_stop_goes_on_without_one(tmp_path: Path) -> None:
     MANIFEST.save(tmp_path)
     content = json.loads((tmp_path / NAME).read_text())
-    del content["stop_when"]
+    del content["stop_when"], content["checksum"]
     (tmp_path / NAME).write_text(json.dumps(content))
     assert Manifest.load(tmp_path) == MANIFEST
     asked = dataclasses.replace(MANIFEST, stop_when="beta:0.95")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -132,7 +133,7 @@ def test_a_question_that_mixes_both_is_noted_where_they_are_read(tmp_path: Path)
     assert run.notes == ()
     run.table(["entropy"])
     (note,) = run.notes
-    assert note.startswith("entropy and self-certainty do not compare")
+    assert note.startswith("entropy and self-certainty are not comparable")
     assert note.endswith("most probable tokens: q1")
 
 
@@ -141,6 +142,7 @@ def test_a_run_from_before_it_said_so_has_entropies_of_the_top_k(tmp_path: Path)
     (part,) = parts(tmp_path)
     older = pq.read_table(part).drop_columns(["whole_distribution"])
     part.unlink()
+    shutil.rmtree(tmp_path / "claims")
     run_parts.write_part(tmp_path / "parts", "0ld", 0, older)
     run = Run.open(tmp_path)
     assert run.table(["entropy", "whole_distribution"])["whole_distribution"].to_pylist() == [None, None]

@@ -84,8 +84,8 @@ def test_text_keeps_them_apart_and_says_how_to_merge_them(tmp_path: Path) -> Non
     found, notes = read(path, "text")
     assert found == {"a": ["1/2", "0.5", "7"], "b": ["7", "7"], "c": ["0.5", "8"]}
     assert notes == [
-        "answers that look equal are held apart in 1 question, such as '1/2' and '0.5':"
-        ' `same="notation"` makes them one'
+        "answers that look equal are kept separate in 1 question, such as '1/2' and '0.5':"
+        ' `same="notation"` makes them equal'
     ]
 
 
@@ -104,8 +104,8 @@ def test_too_many_formulas_are_left_to_notation_unless_math_is_asked_for(
     found, notes = read(path)
     assert found == {"a": [FORMULA] * 2, "b": ["x+1", "1+x", "0.5", "0.5"]}
     assert notes == [
-        "the formulas of 1 question are compared by notation, for the file has too many to do more unasked:"
-        ' `same="math"` compares all of them'
+        "the formulas of 1 question are compared by notation, because the file has many of them:"
+        ' `same="math"` compares all as mathematics'
     ]
     assert read(path, "math") == ({"a": [FORMULA] * 2, "b": ["x+1", "x+1", "0.5", "0.5"]}, [])
 

@@ -583,7 +583,7 @@ def test_an_unreadable_file_says_so(tmp_path: Path) -> None:
 
 def test_a_column_cant_be_two_things(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", ROWS)
-    assert "'answer' is asked for twice" in fault(path, Columns(answer="answer", truth="answer"))
+    assert "'answer' is named twice" in fault(path, Columns(answer="answer", truth="answer"))
 
 
 def test_without_a_confidence_column_majority_voting_is_still_possible(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sklearn.cluster import MeanShift, estimate_bandwidth
 import distrivote
 import naive
 from distrivote.voting.kernels import meanshift
-from strategies import LAW, Pool, answered_pools, decimal_pools, humped, tied_pools, wide_pools
+from strategies import LAW, Pool, answered_pools, decimal_pools, humped, packed, tied_pools, wide_pools
 
 N_SHAPES = 7
 
@@ -36,15 +36,6 @@ def shaped(rng: np.random.Generator, shape: int, n: int) -> np.ndarray:
         case _:
             values = 12 + np.round(rng.normal(0, 2, n), 3)
     return np.sort(np.abs(values) + 0.25)
-
-
-def packed(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows as one rectangle, infinities after them, and their sizes."""
-    sizes = np.array([len(row) for row in rows])
-    ranked = np.full((len(rows), sizes.max()), np.inf)
-    for index, row in enumerate(rows):
-        ranked[index, : len(row)] = row
-    return ranked, sizes
 
 
 def split(confidences):

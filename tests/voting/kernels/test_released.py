@@ -12,6 +12,7 @@ from sklearn.mixture import GaussianMixture
 
 import naive
 from distrivote.voting.kernels import released
+from strategies import packed
 
 N_SHAPES = 9
 
@@ -41,11 +42,8 @@ def shaped(rng: np.random.Generator, shape: int, n: int) -> np.ndarray:
     return np.abs(values) + 0.01
 
 
-def packed(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    sizes = np.array([len(row) for row in rows])
-    values = np.zeros((len(rows), sizes.max()))
-    for index, row in enumerate(rows):
-        values[index, : len(row)] = row
+def filled(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    values, sizes = packed(rows, fill=0.0)
     return values, np.arange(values.shape[1]) < sizes[:, None], sizes
 
 
@@ -63,7 +61,7 @@ def _quiet():
 
 def test_the_start_is_that_of_scikit_learn():
     rows = made(1, 360)
-    values, inside, sizes = packed(rows)
+    values, inside, sizes = filled(rows)
     labels = released.two_means_labels(values, inside, sizes)
     for index, row in enumerate(rows):
         theirs = KMeans(2, n_init=1, random_state=0).fit(row[:, None]).labels_
@@ -73,7 +71,7 @@ def test_the_start_is_that_of_scikit_learn():
 
 def test_the_fit_is_that_of_scikit_learn():
     rows = made(2, 720)
-    values, inside, sizes = packed(rows)
+    values, inside, sizes = filled(rows)
     fitted = released._fit(values, inside, sizes)
     overlapping = 0
     for index, row in enumerate(rows):
@@ -94,7 +92,7 @@ def test_the_fit_is_that_of_scikit_learn():
 def test_the_fit_ends_after_its_last_round(monkeypatch, max_rounds):
     monkeypatch.setattr(released, "MAX_ROUNDS", max_rounds)
     rows = made(3, 36)
-    fitted = released._fit(*packed(rows))
+    fitted = released._fit(*filled(rows))
     for index, row in enumerate(rows):
         theirs = GaussianMixture(2, random_state=0, max_iter=max_rounds).fit(row[:, None])
         assert fitted.n_rounds[index] == theirs.n_iter_
@@ -106,7 +104,7 @@ def test_the_fit_ends_after_its_last_round(monkeypatch, max_rounds):
 def test_the_start_ends_after_its_last_round(monkeypatch, max_rounds):
     monkeypatch.setattr(released, "MAX_LLOYD_ROUNDS", max_rounds)
     rows = made(4, 36)
-    labels = released.two_means_labels(*packed(rows))
+    labels = released.two_means_labels(*filled(rows))
     for index, row in enumerate(rows):
         theirs = KMeans(2, n_init=1, random_state=0, max_iter=max_rounds).fit(row[:, None]).labels_
         assert labels[index, : len(row)].astype(int).tolist() == theirs.tolist(), index
@@ -114,7 +112,7 @@ def test_the_start_ends_after_its_last_round(monkeypatch, max_rounds):
 
 def test_the_cut_is_that_of_the_script():
     rows = [*made(5, 180), np.array([4.0]), np.array([2.0, 2.0])]
-    values, _, sizes = packed(rows)
+    values, _, sizes = filled(rows)
     splits = released.released_splits(values, sizes)
     for index, row in enumerate(rows):
         cut = naive.released_gmm(row.tolist())
@@ -140,7 +138,7 @@ def test_the_odd_cut_where_labels_overlap():
 
 def test_a_fit_does_not_depend_on_its_neighbours():
     rows = made(6, 60)
-    values, _, sizes = packed(rows)
+    values, _, sizes = filled(rows)
     together = released.released_splits(values, sizes)
     for index, row in enumerate(rows):
         alone = released.released_splits(row[None], sizes[index : index + 1])

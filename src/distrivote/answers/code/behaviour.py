@@ -9,7 +9,7 @@ probably not one that the question allows, and says nothing about which program 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from distrivote.answers.code.examples import entry_of, examples_in
 from distrivote.answers.code.inputs import N_INPUTS, inputs_for
@@ -36,21 +36,48 @@ class Behaviours(NamedTuple):
     """Examples with a result."""
 
 
+class Trial(NamedTuple):
+    """How the programs that answer a question are tried."""
+
+    entry: str
+    """The function that is called."""
+
+    inputs: list[tuple[Any, ...]]
+    expected: list[str | None]
+    """What each input must give, where the question states it."""
+
+
+def trial_of(
+    question: str,
+    sources: Sequence[str],
+    more_inputs: Sequence[tuple[Any, ...]] = (),
+    n_inputs: int = N_INPUTS,
+) -> Trial | None:
+    """Return how to try the programs: on the question's examples, on `more_inputs` and on changes of them.
+
+    None if neither the question nor the programs define a function.
+    """
+    entry = entry_of(question, list(sources))
+    if entry is None:
+        return None
+    examples = examples_in(question, entry)
+    seeds = [*(example.arguments for example in examples), *more_inputs]
+    inputs = inputs_for(seeds, sources, entry, n_inputs)
+    stated = {repr(example.arguments): canonical(example.expected) for example in examples if example.stated}
+    return Trial(entry, inputs, [stated.get(repr(arguments)) for arguments in inputs])
+
+
 def behaviours(
     question: str, sources: Sequence[str | None], sandbox: Sandbox, n_inputs: int = N_INPUTS
 ) -> Behaviours:
     """Run the programs that answer a question and sort them by what they do."""
-    given = [source for source in sources if source is not None]
-    entry = entry_of(question, given)
-    if entry is None:
-        return Behaviours((-1,) * len(sources), 0, len(given), 0, 0)
-    distinct = list(dict.fromkeys(given))
-    examples = examples_in(question, entry)
-    inputs = inputs_for([example.arguments for example in examples], distinct, entry, n_inputs)
-    outcomes = dict(zip(distinct, sandbox.run(distinct, entry, inputs), strict=True))
-    stated = {repr(example.arguments): canonical(example.expected) for example in examples if example.stated}
-    expected = [stated.get(repr(arguments)) for arguments in inputs]
-    return sort_by_behaviour([None if s is None else outcomes[s] for s in sources], expected)
+    distinct = list(dict.fromkeys(source for source in sources if source is not None))
+    trial = trial_of(question, distinct, n_inputs=n_inputs)
+    if trial is None:
+        n_given = sum(source is not None for source in sources)
+        return Behaviours((-1,) * len(sources), 0, n_given, 0, 0)
+    outcomes = dict(zip(distinct, sandbox.run(distinct, trial.entry, trial.inputs), strict=True))
+    return sort_by_behaviour([None if s is None else outcomes[s] for s in sources], trial.expected)
 
 
 def sort_by_behaviour(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from distrivote.answers.extract import reply_start
 
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([^\n`]*)$", re.MULTILINE)
+_FENCE = re.compile(r"(?:^|(?<=</think>))[ \t]*(```+|~~~+)[ \t]*([^\n`]*)$", re.MULTILINE)
 _PYTHON = {"", "python", "py", "python3", "py3", "pycon"}
 _LONGEST = 100_000
 """Characters; no reply holds a longer program."""
@@ -72,6 +72,43 @@ def functions_of(source: str) -> list[str]:
     tree = parsed(source)
     body = [] if tree is None else tree.body
     return [node.name for node in body if isinstance(node, ast.FunctionDef)]
+
+
+def program_key(source: str) -> str:
+    """Return a program without layout, comments, docstrings and annotations; another text as it is.
+
+    >>> program_key("def f(x: int):  # one\\n    return (x)") == program_key("def f(x):\\n  return x")
+    True
+    """
+    tree = parsed(source)
+    if tree is None:
+        return source.strip()
+    try:
+        return ast.unparse(_Bare().visit(tree))
+    except (RecursionError, ValueError):
+        return source.strip()
+
+
+class _Bare(ast.NodeTransformer):
+    """Removes what does not change what a program does."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        node = super().visit(node)
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            first = body[0] if body else None
+            is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            if is_text and isinstance(first.value.value, str):  # type: ignore[union-attr]
+                body[:1] = [] if len(body) > 1 else [ast.Pass()]
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
 
 
 def _blocks(text: str, start: int) -> list[Program]:

@@ -1,1 +1,1 @@
-"""JSON as an answer: where it stands in a reply, when two documents are the same, votes field by field."""
+"""JSON and tool calls as answers: where they are in a reply, when two are the same, votes field by field."""

@@ -1,179 +1,181 @@
-"""JSON with the place of every value: what a vote on single fields needs to know which tokens hold each.
+"""Strict JSON: what a text says at an offset, and the place of every leaf in it.
 
-Reads standard JSON in one pass, without recursion, and in time linear in the text. What is not JSON has no
-values; nothing is repaired.
+Strict means RFC 8259: no comments, no trailing comma, no single quotes, no NaN, no raw line break in strings.
+Nothing is repaired. An object with the same key twice is not read either, since readers differ in which value
+counts; neither is a number beyond a double or a value nested deeper than 100. Numbers with a fraction or an
+exponent are doubles, others are exact.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
-
-from distrivote.answers.extract import reply_start
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and positions from the root to a value."""
 
-_TOKEN = re.compile(
-    r'[ \t\r\n]*+(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\.)*+")'
-    r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?)"
-    r"|(?P<word>true|false|null)|(?P<mark>[{}\[\]:,]))"
+Place: TypeAlias = tuple[int, int]
+"""Where a value begins in a text, and the offset just after it."""
+
+DEEPEST = 100
+
+# Every repetition below is possessive: no input makes these patterns back up.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_LITERAL = re.compile(
+    rf"({_STRING})(\s*+:)?+|(-?+[0-9][-+.0-9eE]*+|true|false|null|\{{\s*+\}}|\[\s*+\])", re.DOTALL
 )
-_WORDS = {"true": True, "false": False, "null": None}
-_FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*```+[ \t]*$", re.MULTILINE | re.DOTALL)
-_DEEPEST = 100
-_MOST_TRIES = 64
+_BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
+_BEGUN = re.compile(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|\.|\.?[0-9]*[eE][-+]?|\\u[0-9a-fA-F]{0,3}")
+"""The beginning of a word or a number at which a text may break off."""
 
 
-class Leaf(NamedTuple):
-    """A value that holds no others; an empty object or list is one."""
+class State(Enum):
+    WHOLE = "whole"
+    CUT = "cut"
+    """The text ends within it, and it was JSON so far."""
 
+    INVALID = "invalid"
+
+
+class Decoded(NamedTuple):
+    """What a text says at an offset."""
+
+    state: State
     value: Any
-    start: int
+
     end: int
-    """Its place in the text."""
+    """The offset just after it; of one that is not whole, where reading stopped."""
 
 
 class Document(NamedTuple):
-    """A JSON value and the places of its leaves."""
+    """A JSON value and where each of its leaves is: an empty object or list is one, too."""
 
     value: Any
-    leaves: dict[Path, Leaf]
-    start: int
-    end: int
+    places: tuple[Place, ...]
+    """In the order of the text, which is that of the value."""
 
 
-def document_in(text: str) -> Document | None:
-    """Return the JSON of a reply: in its last fenced block that is JSON, else the last that stands bare.
+def decode(text: str, start: int = 0) -> Decoded:
+    """Return the JSON value that begins at an offset.
 
-    >>> document_in('Sure:\\n```json\\n{"a": [1, 2]}\\n```').value
-    {'a': [1, 2]}
-    >>> document_in('It is {"a": 1}, I think.').leaves
-    {('a',): Leaf(value=1, start=12, end=13)}
+    >>> decode('{"a": 1} and more')
+    Decoded(state=<State.WHOLE: 'whole'>, value={'a': 1}, end=8)
+    >>> decode('{"a": [1, 2').state.value, decode("{'a': 1}").state.value
+    ('cut', 'invalid')
     """
-    start = reply_start(text)
-    for block in reversed(list(_FENCE.finditer(text, start))):
-        if block[1].lower() in ("", "json", "jsonc", "json5", "javascript", "js"):
-            found = read(text, block.start(2))
-            if found is not None and not text[found.end : block.end(2)].strip():
-                return found
-    last, at, tries = None, start, 0
-    while tries < _MOST_TRIES:
-        opening = re.compile(r"[{\[]").search(text, at)
-        if opening is None:
-            break
-        found = read(text, opening.start())
-        if found is None:
-            at, tries = opening.end(), tries + 1
-        else:
-            at = found.end
-            is_object = isinstance(found.value, dict)
-            if last is None or is_object or not isinstance(last.value, dict):
-                last = found
-    return last
-
-
-def read(text: str, start: int = 0) -> Document | None:
-    """Return the JSON value that begins at an offset, None if none does."""
-    leaves: dict[Path, Leaf] = {}
-    stack: list[Any] = []
-    path: list[str | int] = []
-    starts: list[int] = []
-    key: str | None = None
-    expects = "value"  # value, first-value, key, first-key, colon, comma
-    at = start
-    while True:
-        token = _TOKEN.match(text, at)
-        if token is None:
-            return None
-        at = token.end()
-        mark = token["mark"]
-        begin = token.start(token.lastgroup or 0)
-        if expects in ("key", "first-key"):
-            if mark == "}" and expects == "first-key":
-                pass
-            elif token["string"] is not None and expects in ("key", "first-key"):
-                key = _text(token["string"])
-                if key is None:
-                    return None
-                expects = "colon"
-                continue
-            else:
-                return None
-        elif expects == "colon":
-            if mark != ":":
-                return None
-            expects = "value"
-            continue
-        elif expects == "comma":
-            if mark == ",":
-                expects = "key" if isinstance(stack[-1], dict) else "value"
-                continue
-            if mark != ("}" if isinstance(stack[-1], dict) else "]"):
-                return None
-        elif mark is not None and not (mark in "{[" or (mark == "]" and expects == "first-value")):
-            return None
-        # Here a value begins, is whole, or its container ends.
-        if mark in ("{", "["):
-            if len(stack) >= _DEEPEST:
-                return None
-            if stack:
-                path.append(key if isinstance(stack[-1], dict) and key is not None else len(stack[-1]))
-            stack.append({} if mark == "{" else [])
-            starts.append(begin)
-            expects = "first-key" if mark == "{" else "first-value"
-            continue
-        if mark in ("}", "]"):
-            value = stack.pop()
-            opened = starts.pop()
-            if not value:
-                leaves[tuple(path)] = Leaf(value, opened, at)
-            if not stack:
-                return Document(value, leaves, start, at)
-            place = path.pop()
-        else:
-            word = token["word"]
-            if token["string"] is not None:
-                value = _text(token["string"])
-                if value is None:
-                    return None
-            else:
-                value = _WORDS[word] if word is not None else json.loads(token["number"])
-            if not stack:
-                return Document(value, {(): Leaf(value, begin, at)}, start, at)
-            place = key if isinstance(stack[-1], dict) and key is not None else len(stack[-1])
-            leaves[(*path, place)] = Leaf(value, begin, at)
-        if isinstance(stack[-1], dict):
-            stack[-1][place] = value
-        else:
-            stack[-1].append(value)
-        expects = "comma"
-
-
-def _text(quoted: str) -> str | None:
     try:
-        found: str = json.loads(quoted)
-    except ValueError:
-        return None
-    return found
+        value, end = _STRICT.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        is_cut = _breaks_off(text, error)
+        return Decoded(State.CUT if is_cut else State.INVALID, None, error.pos)
+    except ValueError:  # JSON in form, and not by the rules above
+        return Decoded(State.INVALID, None, closing(text, start) or len(text))
+    except RecursionError:
+        return Decoded(State.INVALID, None, len(text))
+    if text.count("{", start, end) + text.count("[", start, end) > DEEPEST and _depth(value) > DEEPEST:
+        return Decoded(State.INVALID, None, end)
+    return Decoded(State.WHOLE, value, end)
 
 
-def canonical(value: Any, ignore: frozenset[Path] = frozenset(), path: Path = ()) -> str:
-    """Return a JSON value as text that is the same for equal ones: order of keys and 1.0 or 1 do not count.
+def loaded(text: str) -> Any:
+    """Return the value of a text that is JSON and nothing else; ValueError if it is not.
 
-    >>> canonical({"b": 1.0, "a": [True, None]}) == canonical({"a": [True, None], "b": 1})
-    True
+    >>> loaded(' {"a": 1} ')
+    {'a': 1}
     """
-    if isinstance(value, dict):
-        inner = [
-            f"{json.dumps(key, ensure_ascii=False)}:{canonical(value[key], ignore, (*path, key))}"
-            for key in sorted(value)
-            if (*path, key) not in ignore
-        ]
-        return "{" + ",".join(inner) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(canonical(each, ignore, (*path, at)) for at, each in enumerate(value)) + "]"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    return json.dumps(value, ensure_ascii=False)
+    found = decode(text, len(text) - len(text.lstrip()))
+    if found.state is not State.WHOLE or text[found.end :].strip():
+        raise ValueError("not JSON")
+    return found.value
+
+
+def document(text: str, start: int = 0, end: int | None = None) -> Document:
+    """Return the JSON value that is a stretch of a text, with the places of its leaves in the text.
+
+    >>> document('say {"a": [10, "b"]}', 4)
+    Document(value={'a': [10, 'b']}, places=((11, 13), (15, 18)))
+    """
+    found = decode(text, start)
+    if found.state is not State.WHOLE:
+        raise ValueError("not JSON")
+    matches = _LITERAL.finditer(text, start, found.end if end is None else end)
+    # A string before a colon is a key: its match ends with group 2.
+    return Document(found.value, tuple(m.span(m.lastindex or 0) for m in matches if m.lastindex != 2))
+
+
+def closing(text: str, start: int) -> int | None:
+    """Return the offset just after the bracket that closes the one at `start`, None if none does.
+
+    >>> closing('{"}": [1,]} {', 0)
+    11
+    """
+    depth = 0
+    for match in _BRACKET.finditer(text, start):
+        mark = match[0]
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if depth <= 0:
+                return match.end()
+    return None
+
+
+def written(value: Any) -> str:
+    """Return a value as JSON in one line, in plain letters where they can be written.
+
+    >>> written({"b": "é", "a": [1, None]})
+    '{"b": "é", "a": [1, null]}'
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return json.dumps(value)
+    return text
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key twice")
+    return made
+
+
+def _double(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError("beyond a double")
+    return value
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_float=_double, parse_constant=_constant)
+
+
+def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
+    """Say whether a text is JSON up to its end."""
+    if error.msg.startswith("Unterminated string"):
+        return True
+    rest = text[error.pos :].strip() if len(text) - error.pos < 64 else text[error.pos :].lstrip()
+    if not rest:
+        return True
+    if error.msg.startswith("Invalid \\"):
+        return len(rest) < 6 and '"' not in rest
+    is_comma = rest == "," and error.msg.startswith("Illegal trailing comma")
+    return is_comma or _BEGUN.fullmatch(rest) is not None
+
+
+def _depth(value: Any) -> int:
+    deepest, level = 0, [value]
+    while level:
+        deepest += 1
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [child for each in inner for child in each if isinstance(child, (dict, list))]
+    return deepest

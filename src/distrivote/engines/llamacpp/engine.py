@@ -1,10 +1,10 @@
 """The embedded engine: any GGUF model in this process, through llama.cpp.
 
 The prompt is decoded once and its cache copied to every trajectory. All live trajectories advance in one
-batch per step; one that has finished leaves and one that waits takes its slot, so any number of them runs
-in a few slots. Every trajectory draws from its own random stream, made from (seed, index): it is the same
-whatever batch it ran in, as far as the logits are. Their last bits depend on the batch's size, so two runs
-with different slots may part where two tokens are all but equally likely.
+batch per step; when one finishes, the next one takes its slot, so any number of them runs in a few slots.
+Every trajectory draws from its own random stream, derived from (seed, index): it is the same in every batch,
+as far as the logits are. Their last bits depend on the batch's size, so two runs with different numbers of
+slots may diverge where two tokens are almost equally likely.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class LlamaCppEngine(BaseEngine):
         """Load a model: a path, `hf:ORG/REPO/FILE`, or the built-in `smollm2-135m`.
 
         Args:
-            model: Which.
-            n_slots: How many trajectories advance together.
+            model: The model.
+            n_slots: How many trajectories are decoded together.
             n_threads: For decoding; if not given, all processors or half of them, whichever is faster.
-            n_gpu_layers: How many layers go to a GPU; all where there is one.
-            say: Called with a sentence before anything that takes long.
+            n_gpu_layers: How many layers run on a GPU, if there is one; all by default.
+            say: Called with a sentence before every slow operation.
         """
         if n_slots < 1:
             raise InputError(f"n_slots is {n_slots}: give 1 or more")
@@ -160,7 +160,7 @@ class LlamaCppEngine(BaseEngine):
             assert state.next is not None
             end = len(prompt) + len(state.drive.tokens)
             if state.next.take_back:
-                # The last token that stays is decoded again, to see what the model says after it.
+                # The last remaining token is decoded again, to get the logits after it.
                 context.truncate(slot, end - 1)
                 tokens.append(state.drive.tokens[-1] if state.drive.tokens else prompt[-1])
             else:
@@ -176,7 +176,7 @@ class LlamaCppEngine(BaseEngine):
             live[slot].next = live[slot].drive.advance(row)
 
     def _sized_context(self, n_sequences: int, n_tokens: int) -> LlamaContext:
-        """Return a context that is large enough, the one that is there if it is."""
+        """Return a context that is large enough, the present one if possible."""
         n_tokens = -(-n_tokens // 256) * 256
         if self._context is not None:
             if n_sequences <= self._context_size[0] and n_tokens <= self._context_size[1]:
@@ -196,7 +196,7 @@ class _Slot:
 
 
 def _close_gaps(context: LlamaContext, live: dict[int, _Slot], free: list[int]) -> None:
-    """Move trajectories down so that the slots in use follow each other.
+    """Move trajectories down so that the slots in use are contiguous.
 
     llama.cpp decodes a run of neighbouring sequences at once and reads all weights for each run.
     """

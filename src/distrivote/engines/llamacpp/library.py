@@ -2,8 +2,8 @@
 
 The functions come from llama-cpp-python if the user has it (that is how GPU builds are installed), else
 from the shared library inside the pinned `xllamacpp` package. Struct layouts change between versions of
-llama.cpp, so each is checked against known default values when it is loaded: a layout that does not fit
-is an error with a sentence, never a crash. Nothing here knows about sampling or trajectories.
+llama.cpp, so each is checked against known default values when the library is loaded: a wrong layout is a
+clear error, never a crash. Nothing here knows about sampling or trajectories.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class LlamaLibrary:
     def __init__(self, functions: ctypes.CDLL, origin: str, model_params: Any, context_params: Any) -> None:
         self.origin = origin
         self.last_error = ""
-        """What llama.cpp said last at the level of errors, for messages."""
+        """The last message that llama.cpp logged as an error."""
 
         for name, (result, arguments) in {
             **_FUNCTIONS,
@@ -188,7 +188,7 @@ class LlamaLibrary:
         self.llama_backend_init()
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"{name} is not among the functions that are bound")
+        raise AttributeError(f"{name} is not one of the bound functions")
 
     def _listen(self, level: int, text: bytes, _data: object) -> None:
         if level == 4:  # GGML_LOG_LEVEL_ERROR
@@ -196,7 +196,7 @@ class LlamaLibrary:
 
 
 class LibraryMismatchError(DistrivoteError):
-    """A llama.cpp library whose interface is not the one that is known here."""
+    """A llama.cpp library with an unknown interface."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -209,7 +209,7 @@ def _check(params: Any, expected: Mapping[str, object], origin: str) -> None:
         found = getattr(params, name, None)
         if found != value and not (value is None and not found):
             raise LibraryMismatchError(
-                f"{origin} lays out {type(params).__name__} in another way"
+                f"{origin} has a different layout of {type(params).__name__}"
                 f" ({name} is {found!r}, not {value!r})"
             )
 
@@ -237,6 +237,6 @@ def load_library() -> LlamaLibrary:
         *folder.glob("xllamacpp*.dylib"),
     ]
     if not found:
-        raise LibraryMismatchError(f"no shared library lies in {folder.name}")
+        raise LibraryMismatchError(f"there is no shared library in {folder.name}")
     # On Windows and macOS the wheels have the same form; untested there.
     return LlamaLibrary(ctypes.CDLL(str(found[0])), "xllamacpp", ModelParams, ContextParams)

@@ -31,8 +31,8 @@ class LlamaModel:
         self.handle = self.library.llama_model_load_from_file(str(path).encode(), params)
         if not self.handle:
             raise InputError(
-                f"llama.cpp can't load {path} ({self.library.last_error}): the file may be cut short, or"
-                " of an architecture that it does not know"
+                f"llama.cpp can't load {path} ({self.library.last_error}): the file may be truncated, or"
+                " have an architecture that llama.cpp does not know"
             )
         self._vocab = self.library.llama_model_get_vocab(self.handle)
         self.n_vocab = int(self.library.llama_vocab_n_tokens(self._vocab))
@@ -63,7 +63,7 @@ class LlamaModel:
         return frozenset(token for token in range(self.n_vocab) if is_end(self._vocab, token))
 
     def tokenize(self, text: str, special: bool = False) -> list[int]:
-        """Return the tokens of a text; `special` reads <|im_start|> and the like as what they mean.
+        """Return the tokens of a text; `special` reads <|im_start|> and the like as special tokens.
 
         A prompt (special) gets the vocabulary's beginning-of-text token where it has one.
         """
@@ -79,8 +79,8 @@ class LlamaModel:
     def chat_prompt(self, messages: Sequence[Message], thinking: bool | None = None) -> str:
         """Return the prompt for a conversation, by the template in the model's file.
 
-        llama.cpp's templates have no switches; one that knows `enable_thinking` begins the reply with an
-        empty thought where it is off, so that is done here. A system message that the template leaves out is
+        llama.cpp's templates have no switches. A template that knows `enable_thinking` begins the reply with
+        empty thinking if it is off, so that is done here. A system message that the template leaves out is
         put before the first question.
         """
         template = self.library.llama_model_chat_template(self.handle, None)
@@ -120,12 +120,12 @@ class LlamaContext:
         params.n_batch = max(512, n_sequences)
         params.n_ubatch = max(512, n_sequences)
         params.n_threads = params.n_threads_batch = n_threads
-        # Measured: with a cache per sequence batches decode faster than with a common one.
+        # Measured: batches decode faster with a cache per sequence than with a common one.
         params.kv_unified = False
         self.handle = self.library.llama_init_from_model(model.handle, params)
         if not self.handle:
             raise DistrivoteError(
-                f"llama.cpp has no memory for {n_sequences} sequences of {n_tokens} tokens"
+                f"llama.cpp does not have enough memory for {n_sequences} sequences of {n_tokens} tokens"
                 f" ({self.library.last_error}): use fewer slots or a smaller token limit"
             )
         self._memory = self.library.llama_get_memory(self.handle)
@@ -151,9 +151,9 @@ class LlamaContext:
 
         Args:
             tokens: One token per entry.
-            positions: Where in its sequence each stands.
-            sequences: Which sequence each belongs to.
-            wanted: Whose logits are needed.
+            positions: The position of each in its sequence.
+            sequences: The sequence of each.
+            wanted: Whether its logits are needed.
         """
         n = len(tokens)
         self._batch.fill(tokens, positions, sequences, wanted)
@@ -170,7 +170,7 @@ class LlamaContext:
         return logits
 
     def prefill(self, tokens: Sequence[int], sequence: int) -> npt.NDArray[np.float32]:
-        """Decode a prompt into a sequence; return a copy of the logits behind its last token."""
+        """Decode a prompt into a sequence; return a copy of the logits after its last token."""
         for start in range(0, len(tokens), self.n_batch):
             part = tokens[start : start + self.n_batch]
             last = start + len(part) == len(tokens)
@@ -184,7 +184,7 @@ class LlamaContext:
         self.library.llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     def truncate(self, sequence: int, n_tokens: int) -> None:
-        """Forget all of a sequence but its first tokens."""
+        """Remove all but the first `n_tokens` tokens of a sequence."""
         self.library.llama_memory_seq_rm(self._memory, sequence, n_tokens, -1)
 
     def copy(self, source: int, target: int) -> None:
@@ -194,7 +194,7 @@ class LlamaContext:
 
 
 class _TokenBatch:
-    """llama.cpp's batch struct over NumPy arrays, filled anew for every call."""
+    """llama.cpp's batch struct over NumPy arrays, refilled for every call."""
 
     def __init__(self, size: int) -> None:
         self._tokens = np.zeros(size, dtype=np.int32)

@@ -1,14 +1,14 @@
-"""How many threads to decode with, found out while decoding.
+"""How many threads to decode with, measured while decoding.
 
-llama.cpp's threads wait for each other by spinning. On a free machine more threads are faster; when
-another program takes one of the processors, all of them wait for the one that does not run, and decoding
-gets ten times slower. So both are tried from time to time and the faster one is used.
+llama.cpp's threads wait for each other by spinning. On an idle machine more threads are faster; when
+another program occupies one of the processors, all threads wait for the one that does not run, and decoding
+gets ten times slower. So both numbers are tried regularly and the faster one is used.
 """
 
 from __future__ import annotations
 
 _PROBES = 2
-"""Steps that each number of threads is tried for; the best counts."""
+"""Steps for which each number of threads is tried; the fastest step counts."""
 
 _STRETCH = 48
 """Steps between two trials."""
@@ -32,7 +32,7 @@ class ThreadTuner:
         return self._choices[trial]
 
     def observe(self, seconds: float) -> None:
-        """Take the time of a step that used as many threads as was said."""
+        """Record the time of a step that used `n_threads` threads."""
         if len(self._choices) == 1:
             return
         if self._n_left:

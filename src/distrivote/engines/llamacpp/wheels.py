@@ -1,7 +1,7 @@
-"""A pinned wheel of the package index, unpacked with whatever installer there is: pip or uv.
+"""A pinned wheel from the package index, unpacked with the installer that is available: pip or uv.
 
 The index is the one that the installer is configured for. Environments made by uv have no pip, and uv has no
-`download`; it unpacks a wheel into a folder instead. No code of a wheel runs.
+`download`; it installs a wheel into a folder instead. No code of a wheel runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Wheel:
 
 
 def unpacked(wheel: Wheel, folder: Path) -> Path:
-    """Return a folder inside `folder` with the files of a wheel, whose hash is checked.
+    """Check the hash of a wheel and return a folder inside `folder` with its files.
 
     Raises DistrivoteError if there is no installer, or it fails.
     """
@@ -47,7 +47,7 @@ def unpacked(wheel: Wheel, folder: Path) -> Path:
         _run([*command, "-r", str(requirement)], wheel, "pip")
         found = next(folder.glob("*.whl"), None)
         if found is None or (wheel.sha256 and sha256_of(found) != wheel.sha256):
-            raise DistrivoteError(f"pip fetched {wheel.requirement} with another hash than the known one")
+            raise DistrivoteError(f"pip downloaded {wheel.requirement}, but its hash is wrong")
         with zipfile.ZipFile(found) as archive:
             archive.extractall(target)
     elif uv is not None:

@@ -1,11 +1,13 @@
 """What a server can do, found out once with requests of a few tokens.
 
-- `dialect_of`: does it answer, with this key and model, and how many log-probabilities does it give?
+- `dialect_of`: does it answer, with this key and model, and how many log-probabilities does it give? Replies
+  are sampled as streams, so streams are looked at; where only whole replies have them, these are used.
 - `has_plugin`: does SelfStepConf run inside it? The plugin knows its own arguments and refuses others; any
   other server passes over the field, or refuses it in words of its own.
 - `continuation_of`: how can a reply be continued from a prefix? Where the server shows the prompt that its
   chat template makes, by completing that text; else by a prefilled assistant message. Whether a server
-  really continues one, or opens a new turn after it, is seen in the number of tokens of the prompt.
+  really continues one, or opens a new turn after it, is seen in the number of tokens of the prompt and in
+  the text that it goes on with.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from distrivote.engines.base import SamplingParams
+from distrivote.engines.openai.asking import whole_reply
 from distrivote.engines.openai.client import Server
-from distrivote.engines.openai.faults import Fault, Scope, names
+from distrivote.engines.openai.faults import Fault, Scope, broken_off, names
 from distrivote.engines.openai.patience import Patience
 from distrivote.engines.openai.protocol import (
     DISPENSABLE,
@@ -32,8 +36,9 @@ from distrivote.engines.openai.protocol import (
     Prompt,
     request_body,
 )
-from distrivote.engines.openai.reply import StreamedReply
-from distrivote.engines.openai.token_ids import ids_of, with_texts
+from distrivote.engines.openai.reply import finish_of
+from distrivote.engines.reply_fields import response_from
+from distrivote.engines.wire import Choice, Logprobs
 from distrivote.errors import InputError
 from distrivote.problem import Message
 
@@ -49,13 +54,20 @@ _HELLO = (Message("user", "Hello"),)
 _FEW = SamplingParams(temperature=1.0, top_p=1.0, max_tokens=4)
 _ONE = replace(_FEW, max_tokens=1)
 
+_SAID = "red green blue red green blue red green blue"
+_BEGUN, _NEXT = "red green blue red green", " blue"
+"""A text that is begun, and how it goes on."""
+
+_MOST_CHUNKS = 64
+"""Of a stream that is to have a few tokens."""
+
 _GO_ON: Body = {"continue_final_message": True, "add_generation_prompt": False}
 
 
-async def dialect_of(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
-    """Return how to ask a server, which is asked for a few tokens to see."""
+async def dialect_of(server: Server, endpoint: str, n_logprobs: int, extra: Body | None = None) -> Dialect:
+    """Return how to ask a server, which is asked for a few tokens to see; `extra` is in every request."""
     prompt = _hello(endpoint)
-    dialect = Dialect(n_logprobs)
+    dialect = Dialect(n_logprobs, extra=extra or {})
     seen: list[int] = []
     shows = False
     while True:
@@ -68,15 +80,39 @@ async def dialect_of(server: Server, endpoint: str, n_logprobs: int) -> Dialect:
             dialect = adapted
             seen.clear()
             continue
-        rows, has_text = _rows(response)
-        n = min(max(map(len, rows), default=0), dialect.n_logprobs)
-        seen.append(n if rows or has_text else dialect.n_logprobs)
-        shows = shows or bool(rows)
+        given = _given_in(response["choices"][0])
+        # Where a model thinks unseen nothing comes, which tells nothing.
+        is_seen = given.has_rows or given.has_text
+        seen.append(min(given.n_logprobs, dialect.n_logprobs) if is_seen else dialect.n_logprobs)
+        shows = shows or given.has_rows
         # A whole run is asked for by this number: that of one bad reply would spoil it.
         if max(seen) >= dialect.n_logprobs or len(seen) == server.patience.n_logprob_probes:
-            n = max(seen)
-            n = n if n > 1 else 0  # one alone shows no spread
-            return replace(dialect, n_logprobs=n, shows_logprobs=shows)
+            break
+    if not dialect.n_logprobs:
+        return replace(dialect, shows_logprobs=shows)
+    return await _as_sampled(server, prompt, dialect, max(seen), shows)
+
+
+async def _as_sampled(server: Server, prompt: Prompt, dialect: Dialect, n_whole: int, shows: bool) -> Dialect:
+    """Return a dialect with what is given in streams, by which replies are sampled, or else in whole ones."""
+    n_streamed = 0
+    for _ in range(server.patience.n_logprob_probes if n_whole > 1 else 1):
+        try:
+            given = await _ask_stream(server, prompt, dialect)
+        except Fault as fault:
+            if fault.scope is not Scope.REQUEST:
+                raise
+            dialect = replace(dialect, streams=False)
+            break
+        is_seen = given.has_rows or given.has_text
+        n_streamed = max(n_streamed, given.n_logprobs if is_seen else n_whole)
+        shows = shows or given.has_rows
+        if n_streamed >= n_whole:
+            break
+    if n_streamed <= 1 < n_whole:
+        dialect = replace(dialect, streams=False)
+    n = min(n_streamed, dialect.n_logprobs) if dialect.streams else n_whole
+    return replace(dialect, n_logprobs=n if n > 1 else 0, shows_logprobs=shows)  # one alone shows no spread
 
 
 def adapted_dialect(dialect: Dialect, fault: Fault) -> Dialect | None:
@@ -157,9 +193,12 @@ async def continuation_of(server: Server, dialect: Dialect) -> Continuation | No
     alone = await _n_prompt_tokens(server, dialect, "", {})
     asked = await _n_behind(server, dialect, alone, _GO_ON)
     unasked = await _n_behind(server, dialect, alone, {})
-    if asked is not None and (asked <= 1 or (unasked is not None and asked < unasked)):
+    has_effect = asked is not None and (asked <= 1 or (unasked is not None and asked < unasked))
+    if has_effect and await _goes_on(server, dialect, _GO_ON):
         return Continuation.ASKED
-    return Continuation.UNASKED if unasked is not None and unasked <= 1 else None
+    if unasked is not None and unasked <= 1 and await _goes_on(server, dialect, {}):
+        return Continuation.UNASKED
+    return None
 
 
 async def prompt_text(
@@ -168,9 +207,13 @@ async def prompt_text(
     """Return a conversation as the model reads it, up to where its reply begins."""
     key = (messages, thinking)
     if key not in server.facts.prompts:
-        body: Body = {"model": server.facts.model, "messages": [message._asdict() for message in messages]}
+        body: Body = {"model": server.facts.model, "messages": [message.fields() for message in messages]}
+        dialect = server.facts.dialect
+        switches = dict(dialect.extra.get("chat_template_kwargs") or {}) if dialect is not None else {}
         if thinking is not None:
-            body["chat_template_kwargs"] = {"enable_thinking": thinking}
+            switches["enable_thinking"] = thinking
+        if switches:
+            body["chat_template_kwargs"] = switches
         if way is Continuation.TEMPLATE:
             text = (await _beside(server, "apply-template", body))["prompt"]
             server.facts.prompts[key] = Prompt(text=text)
@@ -201,8 +244,7 @@ async def _completes(server: Server, dialect: Dialect, way: Continuation) -> boo
     prompt = await prompt_text(server, way, _HELLO, None)
     if not prompt.text or _HELLO[0].content not in prompt.text:
         return False
-    rows, _ = _rows(await _ask(server, prompt, _FEW, dialect))
-    return any(len(row) > 1 for row in rows)
+    return _given_in((await _ask(server, prompt, _FEW, dialect))["choices"][0]).n_logprobs > 1
 
 
 async def _patiently(patience: Patience, probe: Callable[[], Awaitable[T]]) -> T:
@@ -240,9 +282,26 @@ async def _n_behind(server: Server, dialect: Dialect, alone: int | None, extra: 
     """
     four = await _n_prompt_tokens(server, dialect, "apple" + 3 * " apple", extra)
     seven = await _n_prompt_tokens(server, dialect, "apple" + 6 * " apple", extra)
-    if alone is None or four is None or seven is None:
+    if alone is None or four is None or seven is None or not alone < four < seven:
         return None
     return four - alone - (seven - four)
+
+
+async def _goes_on(server: Server, dialect: Dialect, extra: Body) -> bool:
+    """Say whether a server goes on with a text where it ends; a new turn would not begin with a space."""
+    prompt = Prompt((Message("user", f"Say {_SAID}"), Message("assistant", _BEGUN)), extra=extra)
+    for _ in range(2):
+        try:
+            text = (await _ask(server, prompt, _FEW, dialect))["choices"][0]["message"]["content"]
+            if text.removeprefix(_BEGUN).startswith(_NEXT):
+                return True
+        except Fault as fault:
+            if fault.scope is Scope.PASSING and fault.status not in _AMBIGUOUS:
+                raise
+            return False
+        except (KeyError, TypeError, AttributeError, IndexError):
+            return False
+    return False
 
 
 async def _n_prompt_tokens(server: Server, dialect: Dialect, prefix: str, extra: Body) -> int | None:
@@ -260,26 +319,74 @@ async def _n_prompt_tokens(server: Server, dialect: Dialect, prefix: str, extra:
 
 async def _ask(server: Server, prompt: Prompt, params: SamplingParams, dialect: Dialect) -> Any:
     body = request_body(server.facts.model, prompt, params, dialect, seed=0)
-    del body["stream"]
+    return await _patiently(server.patience, partial(whole_reply, server, prompt, body))
 
-    async def once() -> Any:
-        response = await server.post(prompt.path, body)
-        if isinstance(response, dict) and response.get("error"):
-            raise server.reported(response["error"])
-        if not isinstance(response, dict) or not response.get("choices"):
-            raise server.garbled(f"{str(response)[:60]!r}, which is no reply")
-        server.n_garbled = 0
-        return response
+
+async def _ask_stream(server: Server, prompt: Prompt, dialect: Dialect) -> _Given:
+    """Return what comes in a stream."""
+    body = request_body(server.facts.model, prompt, _FEW, dialect, seed=0)
+
+    async def once() -> _Given:
+        given, n_chunks, n_choices = _Given(), 0, 0
+        async with aclosing(server.stream(prompt, body)) as batches:
+            async for chunks in batches:
+                n_chunks += len(chunks)
+                is_over = n_chunks >= _MOST_CHUNKS  # it does not know how many tokens were asked for
+                n_choices += sum(len(chunk.choices) for chunk in chunks)
+                for choice in (choice for chunk in chunks for choice in chunk.choices[:1]):
+                    given = given.then(_given_by(choice))
+                    is_over = is_over or finish_of(choice) is not None
+                if is_over:
+                    break
+            with suppress(TimeoutError, Fault):  # some servers never end a stream
+                async with asyncio.timeout(server.patience.drain):
+                    async for _ in batches:
+                        pass
+        if not n_choices:
+            raise broken_off(server.url, "it is empty")
+        return given
 
     return await _patiently(server.patience, once)
 
 
-def _rows(response: Any) -> tuple[list[Any], bool]:
-    """Return the rows of log-probabilities of a whole response, and whether it has a text."""
-    reply = StreamedReply()
+class _Given(NamedTuple):
+    """What a few tokens of a reply came with."""
+
+    n_logprobs: int = 0
+    """The most at a token."""
+
+    has_rows: bool = False
+    has_text: bool = False
+
+    def then(self, later: _Given) -> _Given:
+        has = (mine or other for mine, other in zip(self[1:], later[1:], strict=True))
+        return _Given(max(self.n_logprobs, later.n_logprobs), *has)
+
+
+def _given_in(choice: Any) -> _Given:
+    """Return what a choice of a whole reply came with; what can't be read has none."""
     try:
-        choice = response["choices"][0]
-        reply.add(with_texts(choice, [""] * len(ids)) if (ids := ids_of(choice)) else choice)
-    except (TypeError, AttributeError, InputError):
-        return [], True
-    return list(reply.read.top), reply.has_text
+        return _given_by(response_from({"choices": [choice]}).choices[0])
+    except (TypeError, AttributeError, ValueError, InputError):
+        return _Given(has_text=True)
+
+
+def _given_by(choice: Choice) -> _Given:
+    rows = [*_rows(choice.logprobs), *_rows(choice.reasoning_logprobs)]
+    return _Given(max(rows, default=0), len(rows) > 0, _has_text(choice))
+
+
+def _has_text(choice: Choice) -> bool:
+    message = choice.delta or choice.message
+    texts = () if message is None else (message.content, message.reasoning_content, message.reasoning)
+    return any((choice.text, *texts))
+
+
+def _rows(logprobs: Logprobs | None) -> list[int]:
+    """Return how many entries each token has."""
+    if logprobs is None:
+        return []
+    entries = [*(logprobs.content or ()), *(logprobs.reasoning_content or ())]
+    return [len(each.top_logprobs) for each in entries] or [
+        len(row or ()) for row in logprobs.top_logprobs or ()
+    ]

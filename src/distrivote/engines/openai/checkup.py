@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.engines.openai.capabilities import continuation_of, dialect_of, has_plugin, models_of
 from distrivote.engines.openai.client import Server, address_of
+from distrivote.engines.openai.extras import Extras
 from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault
 from distrivote.engines.openai.patience import Patience
+from distrivote.engines.openai.protocol import Body
 
 _PATIENCE = Patience(timeout=30.0)
 """A large model may have to be loaded first."""
@@ -29,6 +31,12 @@ class Checkup:
     n_logprobs: int = 0
     """Per token, out of those that were asked for; 0: none."""
 
+    streams: bool = True
+    """Whether they come in streams; else in whole replies only."""
+
+    left_out: tuple[str, ...] = ()
+    """Fields that it refuses."""
+
     ssc_by: str | None = None
     """How SelfStepConf works with it: `plugin`, `continuation`, or None."""
 
@@ -36,15 +44,17 @@ class Checkup:
     """One sentence, if it does not answer as it should; arguments in backticks, as in hints."""
 
 
-def check_server(url: str, model: str | None = None, api_key: str | None = None) -> Checkup:
+def check_server(
+    url: str, model: str | None = None, api_key: str | None = None, extras: Extras | None = None
+) -> Checkup:
     """Return what a server can do; a server that fails is a finding and not an error."""
-    address = address_of(url)
+    address, extras = address_of(url), extras or Extras()
     key = api_key or os.environ.get("OPENAI_API_KEY") or None
 
     async def ask() -> Checkup:
-        server = Server(address, ServerFacts(model or ""), key, _PATIENCE)
+        server = Server(address, ServerFacts(model or ""), key, _PATIENCE, headers=extras.headers)
         try:
-            return await _checked(server)
+            return await _checked(server, extras.fields)
         except Fault as fault:
             return Checkup(address.shown, server.facts.model or None, failure=str(fault))
         finally:
@@ -53,7 +63,7 @@ def check_server(url: str, model: str | None = None, api_key: str | None = None)
     return asyncio.run(ask())
 
 
-async def _checked(server: Server) -> Checkup:
+async def _checked(server: Server, extra: Body) -> Checkup:
     if not server.facts.model:
         names = await models_of(server)
         if len(names) != 1:
@@ -61,11 +71,12 @@ async def _checked(server: Server) -> Checkup:
             failure = f"{server.url} has these models: {listed}; name one with `model`"
             return Checkup(server.url, failure=failure)
         server.facts.model = names[0]
-    dialect = await dialect_of(server, "chat", DEFAULT_K)
+    dialect = await dialect_of(server, "chat", DEFAULT_K, extra)
     ssc_by = None
     if dialect.n_logprobs:
         if await has_plugin(server, "chat", dialect):
             ssc_by = "plugin"
         elif await continuation_of(server, dialect) is not None:
             ssc_by = "continuation"
-    return Checkup(server.url, server.facts.model, dialect.n_logprobs, ssc_by)
+    left_out = tuple(sorted(dialect.left_out))
+    return Checkup(server.url, server.facts.model, dialect.n_logprobs, dialect.streams, left_out, ssc_by)

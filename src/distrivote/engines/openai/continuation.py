@@ -13,21 +13,18 @@ from __future__ import annotations
 import codecs
 import copy
 import math
-from array import array
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any
-
-import numpy as np
 
 from distrivote.confidence.tokens import SENTINEL, token_entropy
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.openai.reply import StreamedReply, cut_at_stop
+from distrivote.engines.reply_tokens import LogprobRows
 from distrivote.engines.tokens.spelling import Spelling, spelled
+from distrivote.engines.wire import Choice
 from distrivote.errors import InputError
 from distrivote.steering import ENDED, Controller, End, Injection
-from distrivote.trajectory import Floats, Trajectory
+from distrivote.trajectory import Trajectory
 
 
 class SteeredReply:
@@ -45,8 +42,7 @@ class SteeredReply:
         self._k = k
         self._has_answer = controller.has_answer
         self._texts: list[str] = []
-        self._logprobs: list[float] = []
-        self._rows: list[array[float]] = []
+        self._rows = LogprobRows()  # of the tokens before the reply under way
         self._tail = ""
         self._n_tail = max(map(len, params.stop), default=0)
         self.begin()
@@ -69,7 +65,7 @@ class SteeredReply:
         """Return a copy that goes on by itself, for when the next reply fails; `begin` it first."""
         other = copy.copy(self)
         other._stream = copy.deepcopy(self._stream)
-        other._texts, other._logprobs, other._rows = self._texts[:], self._logprobs[:], self._rows[:]
+        other._texts, other._rows = self._texts[:], self._rows.copy()
         return other
 
     def begin(self, echo: str = "") -> None:
@@ -81,19 +77,20 @@ class SteeredReply:
         self._unread = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-    def add(self, choice: dict[str, Any]) -> bool:
+    def add(self, choice: Choice) -> bool:
         """Take a choice of a chunk and say whether this reply is of no more use."""
-        text = self._reply.add(choice)
+        reply = self._reply
+        text = reply.add(choice)
         self._unread += text
-        if text and self._reply.finish_reason is None:
-            return self._take(len(self._reply.read.pieces))
+        if text and reply.finish_reason is None:
+            return self._take(len(reply.read))
         return False
 
     def end(self) -> None:
         """Take the end of the reply: either the trajectory is over, or the next reply is to be begun."""
-        n_known = len(self._reply.read.pieces)
-        if self._take(min(self._n_in_text(), n_known)):
+        if self._take(min(self._n_in_text(), len(self._reply.read))):
             return
+        self._keep()
         reason = self._reply.finish_reason
         if reason in ("stop", None):
             injection = self._stream.at_end(lambda: self._has_answer(self.prefix))
@@ -122,6 +119,26 @@ class SteeredReply:
         """Whether the server split thinking off in the reply under way."""
         return self._reply.has_thinking
 
+    @property
+    def n_read(self) -> int:
+        """How many tokens of the reply under way have come."""
+        return self._reply.n_tokens
+
+    @property
+    def n_shown(self) -> int:
+        """How many of them are part of its text."""
+        return self._n_in_text()
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether the reply under way ended at its limit of tokens."""
+        return self._reply.finish_reason == "length"
+
+    @property
+    def flaw(self) -> str | None:
+        """What is wrong with the reply under way although it could be read."""
+        return self._reply.flaw
+
     def _n_in_text(self) -> int:
         try:
             return self._reply.trajectory("a reply", self._echo).n_tokens
@@ -134,57 +151,73 @@ class SteeredReply:
         if end <= start:
             return False
         read = self._reply.read
-        texts = self._texts_of(read.pieces[start:end], read.encoded[start:end])
-        rows = read.top[start:end]
+        texts = self._texts_of(start, end)
+        rows = read.rows_from(start)
         entropies = [math.nan] * len(texts)
         if self._uses_entropy:
-            entropies = token_entropy(_table(rows), self._k).values.tolist()
-        for i, text in enumerate(texts):
+            part = LogprobRows()
+            part.add_rows(read, start, end)
+            entropies = token_entropy(part.table(len(texts)), self._k).values.tolist()
+        push = self._stream.push
+        for text, row, entropy in zip(texts, rows, entropies, strict=False):
             self._n_taken += 1
-            self._append(text, read.logprobs[start + i], array("d", rows[i]))
-            action = self._stream.push(text, row_confidence(rows[i], self._k), entropies[i])
+            self._texts.append(text)
+            if self._n_tail:
+                self._tail += text
+            action = push(text, row_confidence(row, self._k), entropy)
+            if action is None and not self._n_tail and len(self._texts) < self._params.max_tokens:
+                continue
             if isinstance(action, End):
                 self.finish_reason = ENDED
+                self._keep()
                 return True
             if self._acts_on(action):
                 return True
         return False
 
-    def _texts_of(self, pieces: Sequence[str], encoded: Sequence[bytes]) -> list[str]:
+    def _keep(self) -> None:
+        """Take over the log-probabilities of the tokens that were reported; the reply is of no more use."""
+        self._rows.add_rows(self._reply.read, 0, self._n_taken)
+
+    def _texts_of(self, start: int, end: int) -> list[str]:
         """Return what each token adds to the text: by its bytes where they say it, else as the text came."""
         came, self._unread = self._unread, ""
-        if encoded:
-            decoded = [self._decoder.decode(part) for part in encoded]
-            if "".join(decoded) == came or "\ufffd" not in "".join(decoded):
+        read = self._reply.read
+        pieces = read.pieces[start:end]
+        if read.has_bytes:
+            encoded = read.encoded[start:end]
+            decoded = [self._decoder.decode(part) for part in encoded] if encoded else pieces
+            joined = "".join(decoded)
+            if joined == came or "\ufffd" not in joined:
                 return decoded
         if "".join(pieces) == came:
-            return list(pieces)
-        texts = spelled(came, "", Spelling(list(pieces), [])) if len(pieces) > 1 else [came]
+            return pieces
+        texts = spelled(came, "", Spelling(pieces, [])) if len(pieces) > 1 else [came]
         if texts is None or len(texts) != len(pieces):
             texts = [""] * (len(pieces) - 1) + [came]
         return texts
 
-    def _append(self, text: str, logprob: float, row: array[float]) -> None:
-        self._texts.append(text)
-        self._logprobs.append(logprob)
-        self._rows.append(row)
-        if self._n_tail:
-            self._tail += text
-
     def _acts_on(self, injection: Injection | None) -> bool:
         """Do what the controller says, or end at a stop string or the limit; say whether to cut."""
         if injection is not None and injection.take_back:
-            kept = len(self._texts) - injection.take_back
-            del self._texts[kept:], self._logprobs[kept:], self._rows[kept:]
+            self._rows.cut_to(len(self._rows) - max(injection.take_back - self._n_taken, 0))
+            self._n_taken = max(self._n_taken - injection.take_back, 0)
+            del self._texts[len(self._texts) - injection.take_back :]
             self._tail = "".join(self._texts[-self._n_tail :]) if self._n_tail else ""
-        if not self._ends_here() and injection is not None:
+        is_over = self._ends_here()
+        if is_over or injection is not None:
+            self._keep()
+        if injection is not None and not is_over:
             self._inject(injection)
-        return injection is not None or self.finish_reason is not None
+        return injection is not None or is_over
 
     def _inject(self, injection: Injection) -> None:
         if self.n_left > 0:
             self.n_reflections += 1
-            self._append(injection.text, math.nan, array("d"))
+            self._texts.append(injection.text)
+            self._rows.add_row(math.nan, ())
+            if self._n_tail:
+                self._tail += injection.text
             self._stream.push_injected(injection.text)
         self._ends_here()
 
@@ -203,10 +236,9 @@ class SteeredReply:
         if self.n_parts == 1 and whole and not self.n_reflections:
             found = self._reply.trajectory(where)
         else:
-            table = _table(self._rows)
-            found = Trajectory(
-                "".join(self._texts), tuple(self._texts), table, np.array(self._logprobs, dtype=np.float64)
-            )
+            n = len(self._texts)
+            top, logprobs = self._rows.table(n), self._rows.own(n)
+            found = Trajectory("".join(self._texts), tuple(self._texts), top, logprobs)
         record = self._stream.record().up_to(found.n_tokens)
         found = replace(found, finish_reason=self.finish_reason, interventions=record)
         return cut_at_stop(found, self._params.stop)
@@ -218,16 +250,7 @@ def row_confidence(row: Sequence[float], k: int) -> float:
     >>> row_confidence([-0.1, -5.0, -9.9], 3)
     5.0
     """
+    if len(row) == k and min(row) > SENTINEL and (total := math.fsum(row)) < math.inf:
+        return -total / k
     usable = sorted(value for value in row if value > SENTINEL)[-k:]
     return -math.fsum(usable) / len(usable) if usable else math.nan
-
-
-def _table(rows: Sequence[Sequence[float]]) -> Floats:
-    """Return rows of log-probabilities as one array, padded with NaN."""
-    width = max(map(len, rows), default=0)
-    if all(a is b or len(a) == len(b) for a, b in pairwise(rows)):
-        return np.array(rows, dtype=np.float64).reshape(len(rows), width)
-    table = np.full((len(rows), width), np.nan)
-    for place, row in zip(table, rows, strict=True):
-        place[: len(row)] = row
-    return table

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from distrivote.engines.openai.capabilities import continuation_of, dialect_of, has_plugin, prompt_shown_by
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
-from distrivote.engines.openai.protocol import Continuation
+from distrivote.engines.openai.protocol import Body, Continuation
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.errors import InputError
 from distrivote.steering import Controller
@@ -38,6 +39,10 @@ class SteeringPlan:
     """Whether the server's plugin does it."""
 
     @property
+    def steers(self) -> bool:
+        return self.continues or self.plugin
+
+    @property
     def by_text(self) -> bool:
         return self.way in (None, Continuation.TEMPLATE, Continuation.TOKENS)
 
@@ -47,6 +52,8 @@ class _Settings(Protocol):
     def endpoint(self) -> str: ...
     @property
     def ssc_by(self) -> str: ...
+    @property
+    def extra(self) -> Body: ...
 
 
 class Discovery:
@@ -60,8 +67,11 @@ class Discovery:
 
         self._asked = 0
         self._is_settled = False  # whether k is what a server gives
+        self._is_begun = False  # whether all servers were asked once
         self._settings = settings
-        self._controller = controller
+        self.controller = controller
+        """What steers; an optional one is let go where a server can't carry it out."""
+
         self._note = note
         self._plans: dict[Server, SteeringPlan] = {}
         self._locks: dict[Server, asyncio.Lock] = {}
@@ -79,6 +89,19 @@ class Discovery:
         # Servers without any are left out if there are others, and do not take the others' away.
         self.k = min([n_logprobs, *filter(None, given)]) if any(given) or not given else 0
         self._is_settled = bool(given)
+        if self.controller is not None and self.controller.optional:
+            for server in servers:
+                if server.facts.dialect is not None:
+                    with suppress(Fault):  # it comes again with the server's first trajectory
+                        await self.plan(server)
+        self._is_begun = True
+
+    def sample_plainly(self, why: str | None) -> None:
+        """Let the controller go; the reason is told where no other note tells it."""
+        self.controller = None
+        self._plans.clear()
+        if why is not None:
+            self._note(f"{why}: replies are sampled without SelfStepConf")
 
     async def _first_probe(self, server: Server) -> None:
         begun = time.monotonic()
@@ -93,14 +116,22 @@ class Discovery:
 
     async def _probe(self, server: Server) -> None:
         if server.facts.dialect is None or server.facts.n_asked < self._asked:
-            server.facts.dialect = await dialect_of(server, self._settings.endpoint, self._asked)
+            server.facts.dialect = await dialect_of(
+                server, self._settings.endpoint, self._asked, self._settings.extra
+            )
             server.facts.n_asked = self._asked
         if "seed" in server.facts.dialect.left_out:
             self._note(f"{server.url} takes no seed: what it samples can't be sampled again")
         n = server.facts.dialect.n_logprobs
         if not n:
-            self._note(f"{server.url} gives no log-probabilities: majority voting decides on its replies")
-        elif n < self._asked:
+            self._note(
+                f"{server.url} gives no log-probabilities: majority voting decides on its replies, unless"
+                ' `measure="stated"` asks them how sure they are'
+            )
+        if not server.facts.dialect.streams:
+            what = "gives log-probabilities in whole replies only" if n else "does not stream"
+            self._note(f"{server.url} {what}: replies are asked for whole")
+        if 0 < n < self._asked:
             self._note(
                 f"{server.url} gives {n} log-probabilities per token where {self._asked} were asked for: all"
                 " methods work with these, but the confidences do not compare with those of other numbers"
@@ -131,19 +162,29 @@ class Discovery:
                 " confidences would not compare: take servers of one kind",
                 Scope.SERVER,
             )
-        if self._controller is None:
+        controller = self.controller
+        if controller is None:
             return SteeringPlan()
-        if not n:
+        try:
+            return await self._steered(server, controller)
+        except Fault as fault:
+            if fault.scope is not Scope.CALL or not controller.optional:
+                raise
+            if self._is_begun and any(plan.steers for plan in self._plans.values()):
+                # The others are steered, so this one, which was met late, is left out.
+                raise Fault(fault.sentence, Scope.SERVER, hint=fault.hint, argument=fault.argument) from fault
+            self.sample_plainly(fault.sentence if _shows_all(server) else None)
+            return SteeringPlan()
+
+    async def _steered(self, server: Server, controller: Controller) -> SteeringPlan:
+        assert server.facts.dialect is not None
+        if not server.facts.dialect.n_logprobs or (controller.optional and not _shows_all(server)):
             raise Fault(
                 f"{server.url} gives no log-probabilities, which SelfStepConf needs",
                 Scope.CALL,
                 hint="use `steering=None` for plain sampling, which can be voted on by majority (sc)",
                 argument="steering",
             )
-        return await self._steered(server, self._controller)
-
-    async def _steered(self, server: Server, controller: Controller) -> SteeringPlan:
-        assert server.facts.dialect is not None
         by = self._settings.ssc_by
         if by == "plugin" or (by == "auto" and _can_be_told(controller)):
             if by == "plugin":
@@ -169,8 +210,7 @@ class Discovery:
             server.facts.knows_continuation = True
         if server.facts.continuation is None:
             raise Fault(
-                f"{server.url} has no SelfStepConf plugin and can't continue a reply that was begun, so there"
-                " is no SelfStepConf with it",
+                f"{server.url} has no SelfStepConf plugin and can't continue a reply that was begun",
                 Scope.CALL,
                 hint="use `steering=None` for plain sampling, or vLLM with the plugin",
                 argument="steering",
@@ -195,6 +235,12 @@ class Discovery:
                 " confidences: a reflection may be missed in it"
             )
         return server.facts.continuation
+
+
+def _shows_all(server: Server) -> bool:
+    """Say whether a server has shown log-probabilities in a stream, by which a controller steers."""
+    dialect = server.facts.dialect
+    return dialect is not None and dialect.n_logprobs > 0 and dialect.shows_logprobs and dialect.streams
 
 
 def _can_be_told(controller: Controller) -> bool:

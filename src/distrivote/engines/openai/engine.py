@@ -13,17 +13,19 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from distrivote.defaults import N_PARALLEL
+from distrivote.defaults import N_PARALLEL, K
 from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, Watch, job_of
 from distrivote.engines.openai.capabilities import models_of
-from distrivote.engines.openai.client import Server, address_of
+from distrivote.engines.openai.client import Forwarded, Server, address_of
+from distrivote.engines.openai.discovery import Discovery
+from distrivote.engines.openai.extras import Extras
 from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault
 from distrivote.engines.openai.loops import Connections, LoopThread, close_in
@@ -50,7 +52,7 @@ class OpenAIEngine(BatchEngine):
 
     def __init__(
         self,
-        base_urls: str | Sequence[str],
+        base_urls: str | Sequence[str] | None = None,
         model: str | None = None,
         api_key: str | None = None,
         *,
@@ -59,13 +61,16 @@ class OpenAIEngine(BatchEngine):
         n_parallel: int = N_PARALLEL,
         n_per_request: int = 1,
         timeout: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        reasoning_effort: str | None = None,
         patience: Patience = PATIENCE,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Connect to one server or several.
 
         Args:
-            base_urls: Their addresses, with or without /v1.
+            base_urls: Their addresses, with or without /v1; if not given, OPENAI_BASE_URL.
             model: Which model; if not given, the only one that they have.
             api_key: Sent to all of them; if not given, OPENAI_API_KEY, and none if there is none.
             endpoint: `chat`, or `completions` for models without turns (messages are joined, see
@@ -74,12 +79,18 @@ class OpenAIEngine(BatchEngine):
             n_parallel: How many trajectories are under way at most, on all servers together.
             n_per_request: How many are asked for in one request: hosted APIs charge the prompt once then. The
                 seed is that of the first, so a run that was stopped does not go on with the same numbers.
+            extra_body: Fields that every request has: OpenRouter's `provider`, DeepSeek's `thinking`, ...
+            headers: Headers that every request has.
+            reasoning_effort: How much a model thinks, in the words of its host: none, low, high, ...
             timeout: Seconds without anything from a server before it counts as failed; 600 if not given.
             patience: All other timeouts, delays and limits of retries.
             say: Called with a sentence that the user should know; `notes` keeps them.
         """
+        if base_urls is None:
+            base_urls = os.environ.get("OPENAI_BASE_URL") or ()
         urls = [base_urls] if isinstance(base_urls, str) else list(base_urls)
         _require(bool(urls), "there is no base URL: give at least one, such as http://localhost:8000/v1")
+        extras = Extras(extra_body or {}, headers or {}, reasoning_effort)
         _require(n_parallel >= 1, f"n_parallel is {n_parallel}: give 1 or more")
         _require(1 <= n_per_request <= 128, f"n_per_request is {n_per_request}: give 1 to 128")
         if timeout is not None:
@@ -99,12 +110,16 @@ class OpenAIEngine(BatchEngine):
         """What the user should know, in the order in which it was found."""
 
         self._say = say
-        self._settings = CallSettings(endpoint, ssc_by, n_per_request, patience)
+        self.request_settings = extras.settings()
+        """What is added to every request, as a run records it."""
+
+        self._settings = CallSettings(endpoint, ssc_by, n_per_request, patience, extras.fields)
         self._n_parallel = n_parallel
         self._facts = [ServerFacts(model or "") for _ in addresses]
 
         def servers() -> list[Server]:
-            return [Server(*each, key, patience) for each in zip(addresses, self._facts, strict=True)]
+            made = zip(addresses, self._facts, strict=True)
+            return [Server(*each, key, patience, headers=extras.headers) for each in made]
 
         self._make_servers = servers
         # Made here, so that a proxy that can't be used is an error here; the first loop takes them.
@@ -186,6 +201,44 @@ class OpenAIEngine(BatchEngine):
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+
+    @asynccontextmanager
+    async def forward(self, path: str, content: bytes) -> AsyncIterator[Forwarded]:
+        """Send a request to the first server as it is, with the key of this engine, and no vote.
+
+        `path` is that after /v1; raises EngineError if the server can't be reached.
+        """
+        connections = await self._connected()
+        try:
+            async with connections.servers[0].forward(path, content) as reply:
+                yield reply
+        except Fault as fault:
+            raise EngineError(fault.sentence) from fault
+
+    async def models(self) -> list[str]:
+        """Return the names of the models that the first server has; none if it does not list them."""
+        connections = await self._connected()
+        with suppress(Fault):
+            return await models_of(connections.servers[0])
+        return []
+
+    def can_steer(self, controller: Controller) -> bool:
+        """Say whether the servers can carry out a controller; they are asked for a few tokens.
+
+        Servers that do not answer now are taken to.
+        """
+        with self._call():
+            if controller.released:
+                return False
+            return self._thread.do(self._steers(controller))
+
+    async def _steers(self, controller: Controller) -> bool:
+        if self._settings.ssc_by == "off":
+            return False
+        servers = (await self._connected()).servers
+        discovery = Discovery(self._settings, controller, self._take_note)
+        await discovery.probe_all(servers, K)
+        return discovery.controller is not None
 
     async def _run(self, call: Call) -> None:
         """Run a call in the running loop."""

@@ -32,4 +32,13 @@ class ServerFacts:
     prompts: dict[tuple[Any, ...], Prompt] = field(default_factory=dict)
     """Conversations as the model reads them, by what they are made of."""
 
+    n_good: int = 0
+    """Replies without a flaw."""
+
+    n_retried: int = 0
+    """Replies with one that were asked for again before there was any without."""
+
+    n_retries_over: int = 0
+    """Replies asked for again that have come."""
+
     token_texts: dict[int, str] = field(default_factory=dict)

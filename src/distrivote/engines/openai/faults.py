@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any
@@ -91,15 +91,16 @@ def fault_of_reply(
     model: str,
     key: str | None,
     has_answered: bool = False,
+    secrets: Iterable[str] = (),
 ) -> Fault:
-    """Return the fault that an HTTP status and what came with it stand for; the key is never repeated.
+    """Return the fault that an HTTP status and what came with it stand for.
 
-    `path` is None where it can't be what is wrong. A server that `has_answered` with this key forbids one
-    request, and not all.
+    The key and the other `secrets` are never repeated. `path` is None where it can't be what is wrong. A
+    server that `has_answered` with this key forbids one request, and not all.
     """
     words = _words(body)
-    if key:
-        words = words.replace(key, "***")
+    for secret in filter(None, (key, *secrets)):
+        words = words.replace(secret, "***")
     said = f"HTTP {status}: {words[:_LONGEST]}" if words else f"HTTP {status}"
     scope, argument = Scope.REQUEST, None
     if status == 401 or (status == 403 and not has_answered):
@@ -143,10 +144,14 @@ def fault_of_reply(
     return Fault(sentence, scope, hint=hint, argument=argument, retry_after=wait, status=status, words=words)
 
 
-def fault_of_event(url: str, error: Any, *, model: str, key: str | None) -> Fault:
+def fault_of_event(
+    url: str, error: Any, *, model: str, key: str | None, secrets: Iterable[str] = ()
+) -> Fault:
     """Return the fault that an error inside a reply stands for."""
     body = json.dumps({"error": error}).encode()
-    return fault_of_reply(url, None, _status_of(error), {}, body, model=model, key=key, has_answered=True)
+    return fault_of_reply(
+        *(url, None, _status_of(error), {}, body), model=model, key=key, has_answered=True, secrets=secrets
+    )
 
 
 def _status_of(error: Any) -> int:

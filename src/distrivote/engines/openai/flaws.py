@@ -1,4 +1,4 @@
-"""What is wrong with a reply that came to its end: too little is known of its tokens, or it had no end.
+"""What is wrong with a reply that came to its end: its log-probabilities, or that it had no end.
 
 A server that gave log-probabilities when it was first asked may fail to for some replies. Those are asked for
 again, since their confidences would be missing or not compare; a reply whose flaw stays is kept and marked.
@@ -19,7 +19,12 @@ class Flaw(NamedTuple):
 
     words: str
     asks_again: bool = True
+    spoils_logprobs: bool = False
+    """Whether the log-probabilities are wrong, so that the reply is kept without them."""
 
+
+_MOST_PROBABLE = 1.1
+"""The largest sum of the probabilities at a token; those of servers that round to 8 bits are above 1."""
 
 ENDLESS = Flaw("cut at max_tokens, where the server went on", asks_again=False)
 
@@ -46,8 +51,13 @@ def flaw_of(trajectory: Trajectory, k: int) -> Flaw | None:
     given = entries_given(top)
     if given < k - 1:
         return Flaw(f"{given} log-probabilities at each token instead of {k}")
-    usable = (np.isfinite(top) & (top > SENTINEL)).sum(axis=1)
-    n_lacking = int(np.count_nonzero(usable < k - 1))
+    is_usable = np.isfinite(top) & (top > SENTINEL)
+    sums = np.exp(np.where(is_usable, top, -np.inf)).sum(axis=1)
+    n_above = int(np.count_nonzero(sums > _MOST_PROBABLE))
+    if n_above:
+        words = f"the probabilities at {n_above} of {len(top)} tokens add up to {sums.max():.3g}"
+        return Flaw(words, spoils_logprobs=True)
+    n_lacking = int(np.count_nonzero(is_usable.sum(axis=1) < k - 1))
     if not n_lacking:
         return None
     words = f"fewer than {k} usable log-probabilities at {n_lacking} of {len(top)} tokens"

@@ -82,6 +82,10 @@ class Patience:
     n_flaws_kept: int = 3
     """Trajectories in a row whose flaw stayed, after which a server is not asked again for flaws."""
 
+    n_first_flawed: int = 4
+    """Replies with a flaw that are asked for again at a server that has given none without; if these have it
+    too, no more are."""
+
     n_garbled: int = 3
     """Replies in a row that are no replies, after which a server is of no use."""
 

@@ -1,4 +1,4 @@
-"""What goes over the wire to an OpenAI-compatible server: the bodies of requests, and events of a stream.
+"""What is sent to an OpenAI-compatible server: the bodies of requests.
 
 A body says what was asked for, and what is off: many servers fill in what they or the model's makers
 recommend (a top-k of 40, a penalty on repetitions) where a request is silent. Servers differ in the fields
@@ -9,6 +9,7 @@ known here.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -81,6 +82,12 @@ class Dialect:
     shows_logprobs: bool = True
     """Whether it has been seen to give them. Where a model thinks unseen, a few tokens show nothing."""
 
+    streams: bool = True
+    """Whether replies are asked for as streams; else whole, where only whole ones have log-probabilities."""
+
+    extra: Body = field(default_factory=dict)
+    """Fields that every request has, as the user gave them."""
+
 
 def request_body(
     model: str,
@@ -92,10 +99,10 @@ def request_body(
     n: int = 1,
     xargs: Body | None = None,
 ) -> Body:
-    """Return the body of a request for n streamed replies."""
-    body: Body = {"model": model, "stream": True, dialect.max_tokens_field: params.max_tokens}
+    """Return the body of a request for n replies."""
+    body: Body = {"model": model, "stream": dialect.streams, dialect.max_tokens_field: params.max_tokens}
     if prompt.text is None:
-        body["messages"] = [message._asdict() for message in prompt.messages]
+        body["messages"] = [message.fields() for message in prompt.messages]
         if dialect.n_logprobs:
             body |= {"logprobs": True, "top_logprobs": dialect.n_logprobs}
         if params.thinking is not None:
@@ -115,44 +122,18 @@ def request_body(
         if name not in OFF or body[name] == OFF[name]:
             del body[name]
     optional = {"stop": list(params.stop), "n": n if n > 1 else None, "vllm_xargs": xargs}
-    return body | {name: value for name, value in optional.items() if value} | prompt.extra
+    body |= {name: value for name, value in optional.items() if value} | prompt.extra
+    return with_fields(with_fields(body, dialect.extra), params.extra_body)
 
 
-def finish_of(choice: Body) -> str | None:
-    """Return why a choice of a reply ended, None if it goes on; some servers say that by "" or "null"."""
-    reason = choice.get("finish_reason")
-    return None if reason in (None, "", "null") else str(reason)
+def with_fields(body: Body, extra: Mapping[str, Any]) -> Body:
+    """Return a body with more fields; objects that both have are joined.
 
-
-class EventDecoder:
-    """Server-sent events from bytes: push and get the data of those that are complete, in linear time.
-
-    >>> decoder = EventDecoder()
-    >>> decoder.push(b"data: {}\\n\\nda"), decoder.push(b"ta: [DONE]\\n")
-    ([b'{}'], [b'[DONE]'])
+    >>> with_fields({"n": 1, "chat_template_kwargs": {"a": 1}}, {"chat_template_kwargs": {"b": 2}})
+    {'n': 1, 'chat_template_kwargs': {'a': 1, 'b': 2}}
     """
-
-    __slots__ = ("_rest",)
-
-    def __init__(self) -> None:
-        self._rest: list[bytes] = []  # an unfinished line, in the pieces that it came in
-
-    def push(self, data: bytes) -> list[bytes]:
-        end = data.rfind(b"\n")
-        if end < 0:
-            self._rest.append(data)
-            return []
-        lines = (b"".join(self._rest) + data[:end] if self._rest else data[:end]).split(b"\n")
-        self._rest = [data[end + 1 :]] if end + 1 < len(data) else []
-        return [event for line in lines if (event := _event_of(line)) is not None]
-
-    def flush(self) -> list[bytes]:
-        """Return the data of a last line that no newline ended."""
-        return self.push(b"\n") if self._rest else []
-
-
-def _event_of(line: bytes) -> bytes | None:
-    """Return the data of a line, None if it has none; an error that stands beside the data is made one."""
-    if line.startswith(b"data:"):
-        return line[5:].strip()
-    return b'{"error": %b}' % line[6:].strip() if line.startswith(b"error:") else None
+    made = dict(body)
+    for name, value in extra.items():
+        both = isinstance(value, Mapping) and isinstance(made.get(name), Mapping)
+        made[name] = {**made[name], **value} if both else value
+    return made

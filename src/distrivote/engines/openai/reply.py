@@ -7,21 +7,22 @@ trajectory is the one that `responses` makes of the same reply in one piece, how
 from __future__ import annotations
 
 import math
-from array import array
 from dataclasses import replace
-from typing import Any
 
-from distrivote.engines.openai.protocol import finish_of
-from distrivote.engines.responses import (
-    ReplyTokens,
-    behind_thinking,
-    chat_tokens,
-    completion_tokens,
-    trajectory_of_reply,
-)
+from distrivote.engines.reply_tokens import ReplyTokens
+from distrivote.engines.responses import ReplyError, after_thinking, trajectory_of_reply
 from distrivote.engines.tokens.spelling import cut
+from distrivote.engines.tool_calls import ToolCalls
+from distrivote.engines.wire import Choice, Logprobs, OddChoice
 from distrivote.errors import InputError
 from distrivote.trajectory import Trajectory
+
+_NO_REASONS = ("", "null")
+
+
+def finish_of(choice: Choice) -> str | None:
+    """Return why a choice of a reply ended, None if it goes on; some servers say that by "" or "null"."""
+    return None if choice.finish_reason in _NO_REASONS else choice.finish_reason
 
 
 class StreamedReply:
@@ -29,9 +30,15 @@ class StreamedReply:
 
     __slots__ = (
         "_bare",
+        "_calls",
         "_content",
+        "_flaw",
         "_n_characters",
         "_n_tail",
+        "_number",
+        "_number_flaw",
+        "_number_wanted",
+        "_refusal",
         "_stop",
         "_tail",
         "_thinking",
@@ -41,14 +48,21 @@ class StreamedReply:
         "stopped",
     )
 
-    def __init__(self, stop: tuple[str, ...] = ()) -> None:
+    def __init__(self, stop: tuple[str, ...] = (), number: int = 0) -> None:
+        """Begin a reply that is to have a number among those to one request."""
         self.finish_reason: str | None = None
         self.stopped = False
         """Whether a stop string came that the server should have stopped at."""
 
-        self.read = ReplyTokens([], [], [], [])
-        self._thought = ReplyTokens([], [], [], [])
+        self.read = ReplyTokens()
+        self._thought = ReplyTokens()
+        self._flaw: str | None = None
+        self._number: int | None = None  # the one that it has
+        self._number_wanted = number
+        self._number_flaw: str | None = None
+        self._refusal: list[str] = []
         self._bare: dict[int, list[str]] = {}  # texts without log-probabilities, by the tokens before them
+        self._calls = ToolCalls()
         self._content: list[str] = []
         self._thinking: list[str] = []
         self._n_characters = 0
@@ -59,7 +73,7 @@ class StreamedReply:
     @property
     def n_tokens(self) -> int:
         """How many tokens have come."""
-        return len(self.read.pieces) + len(self._thought.pieces)
+        return len(self.read) + len(self._thought)
 
     @property
     def n_characters(self) -> int:
@@ -72,31 +86,53 @@ class StreamedReply:
 
     @property
     def has_text(self) -> bool:
-        return bool(self._content or self._thinking)
+        return bool(self._content or self._thinking or self._refusal or self._calls)
+
+    @property
+    def flaw(self) -> str | None:
+        """What is wrong with it although it could be read."""
+        if self._refusal and not self._content:
+            return "a refusal instead of a reply"
+        return self._flaw or self._number_flaw
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a part of its text came without log-probabilities."""
+        return bool(self._bare)
 
     @property
     def has_thinking(self) -> bool:
         """Whether the server split thinking off."""
         return bool(self._thinking)
 
-    def add(self, choice: dict[str, Any]) -> str:
+    def add(self, choice: Choice) -> str:
         """Take one choice of a chunk, or of a reply that came whole, and return the text that it adds."""
-        source = choice.get("delta") or choice.get("message") or choice
-        thinking = source.get("reasoning_content") or source.get("reasoning") or ""
-        content = source.get("content" if source is not choice else "text") or ""
-        if not (isinstance(thinking, str) and isinstance(content, str)):
-            raise InputError("its text is not a string")
+        if (choice.index != self._number or choice.index is None) and not self._is_mine(choice):
+            return ""
+        source = choice.delta or choice.message
+        if source is None:
+            thinking, content = "", choice.text or ""
+        else:
+            thinking, content = source.reasoning_content or source.reasoning or "", source.content or ""
+            if source.refusal:
+                self._refusal.append(source.refusal)
+            if source.tool_calls:
+                self._calls.add(source.tool_calls)
         if thinking:
             self._thinking.append(thinking)
         if content:
             self._content.append(content)
-        logprobs = choice.get("logprobs")
-        if logprobs:
-            self._add_tokens(logprobs)
+        if choice.logprobs is not None:
+            self._add_tokens(choice.logprobs)
         elif content:
-            self._bare.setdefault(len(self.read.pieces), []).append(content)
-        self.finish_reason = finish_of(choice) or self.finish_reason
-        text: str = thinking + content
+            self._bare.setdefault(len(self.read), []).append(content)
+        if choice.reasoning_logprobs is not None and choice.reasoning_logprobs.content:
+            self._thought.add_entries(choice.reasoning_logprobs.content)
+        if isinstance(choice, OddChoice):
+            self._flaw = self._flaw or choice.flaw or None
+        if choice.finish_reason is not None:
+            self.finish_reason = finish_of(choice) or self.finish_reason
+        text = thinking + content
         self._n_characters += len(text)
         if self._stop and text:
             seen = self._tail + text
@@ -104,18 +140,32 @@ class StreamedReply:
             self._tail = seen[len(seen) - self._n_tail :] if self._n_tail else ""
         return text
 
-    def _add_tokens(self, logprobs: dict[str, Any]) -> None:
-        entries = logprobs.get("content")
-        if entries is not None:
-            _extend(self.read, chat_tokens(entries, "a token"))
-        elif logprobs.get("tokens") is not None:
-            _extend(self.read, completion_tokens(logprobs, logprobs["tokens"], "a reply"))
-        if logprobs.get("reasoning_content"):
-            _extend(self._thought, chat_tokens(logprobs["reasoning_content"], "a reasoning token"))
+    def _is_mine(self, choice: Choice) -> bool:
+        """Say whether a choice with a new number is of this reply; every number but its own is a flaw."""
+        if isinstance(choice, OddChoice) and choice.number:
+            self._number_flaw = self._number_flaw or f"its choice has the number {choice.number}"
+        if choice.index is None:
+            return True
+        is_first = self._number is None
+        if is_first:
+            self._number = choice.index
+        if not is_first or choice.index != self._number_wanted:
+            self._number_flaw = self._number_flaw or f"its choice has the number {choice.index}"
+        return is_first
+
+    def _add_tokens(self, logprobs: Logprobs) -> None:
+        if logprobs.content is not None:
+            self.read.add_entries(logprobs.content)
+        elif logprobs.tokens is not None:
+            self.read.add_lists(logprobs, "a reply")
+        if logprobs.reasoning_content:
+            self._thought.add_entries(logprobs.reasoning_content)
 
     def trajectory(self, where: str, echo: str = "") -> Trajectory:
         """Return the reply so far; `echo` is a text that a server may repeat before it."""
-        tokens = behind_thinking(self._thought, self.read) if self._thought.pieces else self.read
+        if self._flaw is not None:
+            raise ReplyError(where, self._flaw, hint="look at the log of the server")
+        tokens = after_thinking(self._thought, self.read) if len(self._thought) else self.read
         return self._made_of(tokens, where, echo)
 
     def whole(self, where: str) -> Trajectory:
@@ -123,7 +173,7 @@ class StreamedReply:
         try:
             return self.trajectory(where)
         except InputError:
-            if not self._bare or self._thought.pieces:
+            if not self._bare or len(self._thought) or self._flaw is not None:
                 raise
             return self._made_of(self._with_bare(), where)
 
@@ -132,33 +182,21 @@ class StreamedReply:
         return self._made_of(None, "")
 
     def _made_of(self, tokens: ReplyTokens | None, where: str, echo: str = "") -> Trajectory:
-        content = "".join(self._content).removeprefix(echo)
+        content = "".join(self._content).removeprefix(echo) or "".join(self._refusal)
         finish = "stop" if self.stopped else self.finish_reason
         made = trajectory_of_reply(content, "".join(self._thinking), tokens, finish, where)
-        return cut_at_stop(made, self._stop)
+        return self._calls.at_the_end_of(cut_at_stop(made, self._stop))
 
     def _with_bare(self) -> ReplyTokens:
-        found = ReplyTokens([], [], [], [])
+        found = ReplyTokens()
         start = 0
         for end, texts in self._bare.items():
-            _extend(found, _part(self.read, slice(start, end)))
-            encoded = [text.encode("utf-8", "surrogatepass") for text in texts] if self.read.encoded else []
-            _extend(found, ReplyTokens(texts, encoded, [math.nan] * len(texts), [[] for _ in texts]))
+            found.extend(self.read, start, end)
+            for text in texts:
+                found.add(text, math.nan, ())
             start = end
-        _extend(found, _part(self.read, slice(start, None)))
+        found.extend(self.read, start)
         return found
-
-
-def _part(tokens: ReplyTokens, at: slice) -> ReplyTokens:
-    return ReplyTokens(tokens.pieces[at], tokens.encoded[at], tokens.logprobs[at], tokens.top[at])
-
-
-def _extend(tokens: ReplyTokens, more: ReplyTokens) -> None:
-    tokens.pieces.extend(more.pieces)
-    tokens.encoded.extend(more.encoded)
-    tokens.logprobs.extend(more.logprobs)
-    # A third of the memory of lists, and nothing for the garbage collector to visit.
-    tokens.top.extend(array("d", row) for row in more.top)  # type: ignore[misc]
 
 
 def cut_at_stop(trajectory: Trajectory, stop: tuple[str, ...]) -> Trajectory:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ import numpy as np
 
 from distrivote.confidence.tokens import entries_given, token_confidence, token_entropy
 from distrivote.engines.base import Job
+from distrivote.engines.openai.asking import chunks_of
 from distrivote.engines.openai.capabilities import continued_prompt, prompt_text
-from distrivote.engines.openai.client import Chunk, Server, Usage
+from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.continuation import SteeredReply
 from distrivote.engines.openai.discovery import Discovery, SteeringPlan
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
@@ -27,12 +28,15 @@ from distrivote.engines.openai.flaws import ENDLESS, Flaw, flaw_of
 from distrivote.engines.openai.length import Length, cut_to
 from distrivote.engines.openai.protocol import Body, Dialect, Prompt, request_body, seed_of
 from distrivote.engines.openai.reply import StreamedReply
-from distrivote.engines.openai.token_ids import named
+from distrivote.engines.openai.token_ids import ids_of, named
 from distrivote.engines.responses import ReplyError
 from distrivote.engines.vllm.args import xargs_of
+from distrivote.engines.wire import Choice, Response, Usage
 from distrivote.problem import plain_prompt
 from distrivote.steering import Controller, replay
 from distrivote.trajectory import Trajectory
+
+_VERDICT_SECONDS = 0.02
 
 
 class Begun(NamedTuple):
@@ -46,7 +50,7 @@ class Begun(NamedTuple):
 class Item:
     """Trajectories of one job that are asked for together."""
 
-    __slots__ = ("begun", "indices", "job", "n_again", "n_reflections", "n_tokens", "number")
+    __slots__ = ("begun", "flawed", "indices", "job", "n_again", "n_reflections", "n_tokens", "number")
 
     def __init__(self, number: int, job: Job, indices: Sequence[int], n_again: int = 0) -> None:
         self.number = number
@@ -61,6 +65,9 @@ class Item:
 
         self.n_again = n_again
         """How often it was asked for again because a reply had a flaw."""
+
+        self.flawed: dict[int, Finished] = {}
+        """Replies with a flaw, which may be asked for again."""
 
         self.n_tokens = 0
         self.n_reflections = 0
@@ -78,6 +85,10 @@ class Item:
         return [Item(self.number, self.job, [index], self.n_again) for index in self.indices]
 
 
+class _ThoughtApartError(Fault):
+    """A reply has to go on inside thinking that its server has split off."""
+
+
 class Finished(NamedTuple):
     """A reply that came to its end."""
 
@@ -93,21 +104,32 @@ class Sampler:
     """Streams the trajectories of one call."""
 
     endpoint: str
-    controller: Controller | None
     discovery: Discovery
     note: Callable[[str], None]
     deliver: Deliver
     """Takes a trajectory that has finished, off its item."""
+
+    @property
+    def controller(self) -> Controller | None:
+        return self.discovery.controller
 
     async def sample(self, server: Server, item: Item) -> list[Item]:
         """Ask a server for an item's trajectories; returns those that have to be asked for one by one."""
         plan = await self.discovery.plan(server)
         if len(item.indices) > 1 and (plan.continues or not server.facts.takes_n):
             return item.one_by_one()
-        if plan.continues:
-            await self._steered(server, item, plan)
-            return []
-        return await self._plain(server, item, plan)
+        if not plan.continues:
+            return await self._plain(server, item, plan)
+        assert self.controller is not None
+        try:
+            await self._steered(server, item, plan, self.controller)
+        except _ThoughtApartError as fault:
+            if self.controller is not None and not self.controller.optional:
+                raise
+            self.discovery.sample_plainly(fault.sentence)
+            item.begun = None
+            return await self._plain(server, item, SteeringPlan())
+        return []
 
     async def _plain(self, server: Server, item: Item, plan: SteeringPlan) -> list[Item]:
         """Ask for trajectories that the server samples to their end, steered by its plugin or not at all."""
@@ -124,16 +146,20 @@ class Sampler:
             n=len(indices),
             xargs=xargs,
         )
-        replies = {index: StreamedReply(job.params.stop) for index in indices}
+        replies = {index: StreamedReply(job.params.stop, at) for at, index in enumerate(indices)}
         try:
             await self._stream(server, item, prompt, body, replies)
         except Fault as fault:
             refused = fault.scope is Scope.REQUEST and len(indices) > 1
             if not refused or not re.search(r"\bn\b|choice|best_of", fault.words):
                 raise
+        server.facts.n_retries_over += n_again > 0
         if not item.indices:
             return []
         if item.n_again > n_again:
+            if not await self._is_worth(server, item):
+                for index, finished in item.flawed.items():
+                    self._keep(server, item, index, finished)
             return item.one_by_one()
         if len(indices) == 1:
             raise broken_off(server.url, "it is empty")
@@ -149,36 +175,42 @@ class Sampler:
         over: set[int] = set()
         begun = time.monotonic()
         usage = Usage()
+        said: str | None = None
         length = Length(item.job.params.max_tokens, len(indices), server.url)
-        async with aclosing(server.stream(prompt, body)) as chunks:
-            async for chunk in chunks:
+        async with aclosing(chunks_of(server, prompt, body)) as batches:
+            async for chunks in batches:
                 if item.drop():
                     return
-                length.count_chunk()
-                usage = usage.then(chunk.usage)
-                for at, choice in _numbered(server, chunk.choices, len(indices)):
-                    if at in over:
-                        continue
-                    reply = replies[indices[at]]
-                    before = reply.n_tokens
-                    await _add(server, reply.add, choice)
-                    item.n_tokens += reply.n_tokens - before
-                    is_endless = length.is_passed(reply)
-                    if reply.is_over or is_endless:
+                for place, chunk in enumerate(chunks):
+                    length.count_chunk()
+                    usage = usage.then(chunk.usage)
+                    said = said or chunk.model
+                    for at, choice in _numbered(server, chunk.choices, len(indices)):
+                        if at in over:
+                            continue
+                        reply = replies[indices[at]]
+                        before = reply.n_tokens
+                        await _add(server, reply.add, choice)
+                        item.n_tokens += reply.n_tokens - before
+                        is_endless = length.is_passed(reply)
+                        if not reply.is_over and not is_endless:
+                            continue
                         over.add(at)
                         seconds = time.monotonic() - begun
                         is_last = len(over) == len(indices) and not is_endless
                         if is_last and not any(each.stopped for each in replies.values()):
-                            usage = usage.then(await _usage_after(chunks, server.patience.usage))
-                        found = self._finished(server, reply, item.job, is_endless)
+                            rest = _usage_after(chunks[place + 1 :], batches, server.patience.usage)
+                            usage = usage.then(await rest)
+                        counted = usage if is_last and len(indices) == 1 else Usage()
+                        found = self._finished(server, reply, item.job, said, counted, is_endless)
                         whole = _with_cost(found.trajectory, usage, is_last, seconds)
                         self._take(server, item, indices[at], whole, found.flaw, n_again)
-                if len(over) == len(indices):
-                    return  # a server that does not know a stop string would go on
+                    if len(over) == len(indices):
+                        return  # a server that does not know a stop string would go on
         left = [index for at, index in enumerate(indices) if at not in over]
         left = [index for index in left if replies[index].has_text or replies[index].n_tokens]
         for index in left:
-            found = self._finished(server, replies[index], item.job)
+            found = self._finished(server, replies[index], item.job, said, Usage())
             seconds = time.monotonic() - begun
             whole = _with_cost(found.trajectory, usage, index == left[-1], seconds)
             self._take(server, item, index, whole, found.flaw, n_again)
@@ -193,25 +225,59 @@ class Sampler:
         n_again: int,
     ) -> None:
         """Deliver a trajectory; one with a flaw is left to be asked for again, as long as that may help."""
-        if flaw is not None and flaw.asks_again:
-            patience = server.patience
-            if n_again < patience.n_flaw_retries and server.n_flaws_kept < patience.n_flaws_kept:
-                item.n_again = n_again + 1  # once, however many of a request have flaws
-                return
-            server.n_flaws_kept += 1
-            self.note(f"{server.url} gave a reply with a flaw, which is kept: {flaw.words}")
-        elif n_again:
-            server.n_flaws_kept = 0
-        self.deliver(server, item, index, trajectory)
+        if flaw is None or not flaw.asks_again:
+            server.facts.n_good += flaw is None
+            if n_again:
+                server.n_flaws_kept = 0
+            self.deliver(server, item, index, trajectory)
+            return
+        patience = server.patience
+        if n_again < patience.n_flaw_retries and server.n_flaws_kept < patience.n_flaws_kept:
+            item.n_again = n_again + 1  # once, however many of a request have flaws
+            item.flawed[index] = Finished(trajectory, flaw)
+            return
+        server.n_flaws_kept += 1
+        self._keep(server, item, index, Finished(trajectory, flaw))
 
-    def _finished(self, server: Server, reply: StreamedReply, job: Job, is_endless: bool = False) -> Finished:
-        flaw: Flaw | None = None
+    def _keep(self, server: Server, item: Item, index: int, finished: Finished) -> None:
+        """Deliver a trajectory that has a flaw."""
+        assert finished.flaw is not None
+        self.note(f"{server.url} gave a reply with a flaw, which is kept: {finished.flaw.words}")
+        self.deliver(server, item, index, finished.trajectory)
+
+    async def _is_worth(self, server: Server, item: Item) -> bool:
+        """Say whether to ask again for replies with a flaw.
+
+        Before a server has given any without, a few are asked for again, and the others wait for these.
+        """
+        facts, seconds = server.facts, 0.0
+        if not facts.n_good and facts.n_retried < server.patience.n_first_flawed:
+            facts.n_retried += 1
+            return True
+        while not facts.n_good and facts.n_retries_over < facts.n_retried:
+            if item.job.over() or seconds > server.patience.discovery:
+                return False
+            await asyncio.sleep(_VERDICT_SECONDS)
+            seconds += _VERDICT_SECONDS
+        return facts.n_good > 0
+
+    def _finished(
+        self,
+        server: Server,
+        reply: StreamedReply,
+        job: Job,
+        said: str | None,
+        usage: Usage,
+        is_endless: bool = False,
+    ) -> Finished:
+        """Return a reply as a trajectory, with what is wrong with it; `said` is the model that it names."""
+        flaw = Flaw(reply.flaw) if reply.flaw else None
         try:
             trajectory = reply.whole(f"a reply of {server.url}")
         except ReplyError as error:
             self.note(f"{error}; such replies are kept without their log-probabilities")
             trajectory = reply.bare()
-            flaw = Flaw(error.flaw)
+            flaw = flaw or Flaw(error.flaw)
         if trajectory.text and not trajectory.tokens and self.discovery.k:
             self.note(
                 f"{server.url} gave a reply without log-probabilities: it counts in majority voting only"
@@ -220,6 +286,18 @@ class Sampler:
             trajectory = cut_to(trajectory, job.params.max_tokens)
         k = min(self.discovery.k, job.params.n_logprobs)
         flaw = flaw or _flaw_at(server, trajectory, k) or (ENDLESS if is_endless else None)
+        flaw = flaw or server.model_flaw(said)
+        is_counted = not (reply.has_gaps or job.params.stop or usage.has_thinking)
+        if flaw is None and is_counted and trajectory.tokens:
+            flaw = server.count_flaw(
+                usage, trajectory.n_tokens, reply.n_tokens, trajectory.finish_reason == "length"
+            )
+        if flaw is not None and flaw.spoils_logprobs:
+            self.note(
+                f"a reply of {server.url}: {flaw.words}; such replies are kept without their"
+                " log-probabilities"
+            )
+            trajectory = reply.bare()
         if entries_given(trajectory.top_logprobs) == 1:
             # One alone shows no spread, and nothing can be measured by it.
             trajectory = replace(trajectory, top_logprobs=np.empty((trajectory.n_tokens, 0)))
@@ -239,12 +317,11 @@ class Sampler:
         record = replay(controller, trajectory.tokens, confidences, entropies)
         return replace(trajectory, interventions=record)
 
-    async def _steered(self, server: Server, item: Item, plan: SteeringPlan) -> None:
+    async def _steered(self, server: Server, item: Item, plan: SteeringPlan, controller: Controller) -> None:
         """Ask for one trajectory and continue it wherever the controller says so."""
-        assert self.controller is not None
         job = item.job
         dialect = self._dialect(server, job)
-        reply = SteeredReply(self.controller, job.params, min(dialect.n_logprobs, job.params.k))
+        reply = SteeredReply(controller, job.params, min(dialect.n_logprobs, job.params.k))
         prefix = ""
         begun = time.monotonic()
         n_prompt: int | None = None
@@ -268,9 +345,8 @@ class Sampler:
                 return
             if reply.finish_reason is None:
                 if plan.way is not None and not plan.by_text and reply.has_thinking:
-                    raise Fault(
-                        f"{server.url} splits off the thinking and can't continue inside it, so SelfStepConf"
-                        " can't be used",
+                    raise _ThoughtApartError(
+                        f"{server.url} splits off the thinking and can't continue inside it",
                         Scope.CALL,
                         hint="take `thinking=False`, `steering=None`, or vLLM with the plugin",
                         argument="steering",
@@ -292,28 +368,33 @@ class Sampler:
 
         Returns the tokens of its prompt, if the server told them.
         """
-        n_prompt: int | None = None
+        usage = Usage()
+        said: str | None = None
         length = Length(item.job.params.max_tokens, 1, server.url)
-        async with aclosing(server.stream(prompt, body)) as chunks:
-            async for chunk in chunks:
-                length.count_chunk()
-                n_prompt = chunk.usage.n_prompt or n_prompt
+        async with aclosing(chunks_of(server, prompt, body)) as batches:
+            async for chunks in batches:
                 if item.drop():
-                    return n_prompt
-                for _, choice in _numbered(server, chunk.choices, 1):
-                    is_cut = await _add(server, reply.add, choice)
-                    item.n_tokens, item.n_reflections = reply.n_tokens, reply.n_reflections
-                    if is_cut:
-                        _check(server, reply)
-                        return n_prompt
+                    return usage.prompt_tokens
+                for chunk in chunks:
+                    length.count_chunk()
+                    usage = usage.then(chunk.usage)
+                    said = said or chunk.model
+                    for _, choice in _numbered(server, chunk.choices, 1):
+                        is_cut = await _add(server, reply.add, choice)
+                        if is_cut:
+                            item.n_tokens, item.n_reflections = reply.n_tokens, reply.n_reflections
+                            _check(server, reply)
+                            return usage.prompt_tokens
+                item.n_tokens, item.n_reflections = reply.n_tokens, reply.n_reflections
         if reply.is_empty:
             raise broken_off(server.url, "it is empty")
         if reply.lacks_tokens:
             # It has given them before, or SelfStepConf would have been refused.
             raise broken_off(server.url, "it has no log-probabilities, which SelfStepConf needs")
         _check(server, reply)
+        _check_whole(server, reply, usage, said)
         reply.end()
-        return n_prompt
+        return usage.prompt_tokens
 
     async def _continued(self, server: Server, job: Job, plan: SteeringPlan, prefix: str) -> Prompt:
         messages = tuple(job.messages)
@@ -340,43 +421,52 @@ def _flaw_at(server: Server, trajectory: Trajectory, k: int) -> Flaw | None:
     return flaw
 
 
-async def _usage_after(chunks: AsyncGenerator[Chunk], seconds: float) -> Usage:
+async def _usage_after(
+    chunks: Sequence[Response], batches: AsyncGenerator[list[Response]], seconds: float
+) -> Usage:
     """Return the token counts that follow the last reply, if they come; the stream ends with them."""
     found = Usage()
+    for chunk in chunks:
+        found = found.then(chunk.usage)
     with suppress(TimeoutError, Fault):
         async with asyncio.timeout(seconds):
-            async for chunk in chunks:
-                found = found.then(chunk.usage)
+            async for more in batches:
+                for chunk in more:
+                    found = found.then(chunk.usage)
     return found
 
 
 def _with_cost(trajectory: Trajectory, usage: Usage, is_last: bool, seconds: float) -> Trajectory:
     """Return a reply with what it cost; the last to a request has the tokens of all."""
-    n_reply = usage.n_reply if is_last else None
-    return replace(trajectory, n_prompt_tokens=usage.n_prompt, n_reply_tokens=n_reply, seconds=seconds)
+    n_reply = usage.completion_tokens if is_last else None
+    return replace(trajectory, n_prompt_tokens=usage.prompt_tokens, n_reply_tokens=n_reply, seconds=seconds)
 
 
-def _numbered(
-    server: Server, choices: Sequence[dict[str, Any]], n: int
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the choices of a chunk with their numbers, below n; each once, or two replies would mix."""
-    seen: set[int] = set()
+def _numbered(server: Server, choices: Sequence[Choice], n: int) -> Sequence[tuple[int, Choice]]:
+    """Return the choices of a chunk with their numbers, below n; each once, or two replies would mix.
+
+    Where one reply was asked for, it may have any number: the reply says that this is a flaw.
+    """
+    if n == 1 and len(choices) == 1:
+        return [(0, choices[0])]
+    found: dict[int, Choice] = {}
     for choice in choices:
-        at = choice.get("index") or 0
-        if not isinstance(at, int) or not 0 <= at < n:
+        at = choice.index or 0
+        if not 0 <= at < n:
+            if n > 1:
+                raise broken_off(server.url, f"choice {at} comes where {n} were asked for")
             continue
-        if at in seen and "message" not in choice:
+        if at in found and choice.message is None:
             raise broken_off(server.url, f"choice {at} comes twice in one chunk")
-        if at not in seen:
-            yield at, choice
-        seen.add(at)
+        found.setdefault(at, choice)
+    return list(found.items()) or [(0, choice) for choice in choices[:1]]
 
 
-async def _add(server: Server, add: Callable[[dict[str, Any]], Any], choice: dict[str, Any]) -> Any:
+async def _add(server: Server, add: Callable[[Choice], Any], choice: Choice) -> Any:
     """Hand a choice over; one that can't be read is a fault of the server."""
     try:
-        return add(await named(server, choice))
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return add(await named(server, choice) if ids_of(choice) else choice)
+    except (ValueError, TypeError) as error:
         raise broken_off(server.url, f"a chunk can't be read: {error}") from error
 
 
@@ -386,3 +476,12 @@ def _check(server: Server, reply: SteeredReply) -> None:
         reply.check()
     except ReplyError as error:
         raise broken_off(server.url, error.flaw) from error
+
+
+def _check_whole(server: Server, reply: SteeredReply, usage: Usage, said: str | None) -> None:
+    """Raise a Fault if a reply that came to its end has a flaw which asking again may help against."""
+    flaw = Flaw(reply.flaw) if reply.flaw else server.model_flaw(said)
+    if flaw is None and not usage.has_thinking:
+        flaw = server.count_flaw(usage, reply.n_shown, reply.n_read, reply.is_at_limit)
+    if flaw is not None and flaw.asks_again:
+        raise broken_off(server.url, flaw.words)

@@ -12,7 +12,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from distrivote.engines.base import Job, Progress, Sampled
@@ -21,6 +21,7 @@ from distrivote.engines.openai.discovery import Discovery
 from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.fleet import choose
 from distrivote.engines.openai.patience import PATIENCE, Patience
+from distrivote.engines.openai.protocol import Body
 from distrivote.engines.openai.request import Item, Sampler
 from distrivote.errors import EngineError
 from distrivote.nouns import count, verb
@@ -42,6 +43,8 @@ class CallSettings:
     ssc_by: str
     n_per_request: int
     patience: Patience = PATIENCE
+    extra: Body = field(default_factory=dict)
+    """Fields that every request has."""
 
 
 class Call:
@@ -72,7 +75,7 @@ class Call:
         self._patience = settings.patience
         controller = None if settings.ssc_by == "off" else controller
         self._discovery = Discovery(settings, controller, self._note)
-        self._sampler = Sampler(settings.endpoint, controller, self._discovery, self._note, self._deliver)
+        self._sampler = Sampler(settings.endpoint, self._discovery, self._note, self._deliver)
         n = settings.n_per_request
         self._waiting = deque(
             Item(number, job, job.indices[start : start + n])

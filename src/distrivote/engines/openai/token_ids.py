@@ -9,35 +9,37 @@ by /detokenize, once each.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+
+from msgspec.structs import replace
 
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope
+from distrivote.engines.wire import Choice
 
 _PREFIX = "token_id:"
 
 
-def ids_of(choice: dict[str, Any]) -> list[int]:
+def ids_of(choice: Choice) -> list[int]:
     """Return the ids of a choice's tokens, none where they have texts."""
-    logprobs = choice.get("logprobs")
-    tokens = (logprobs.get("tokens") if isinstance(logprobs, dict) else None) or []
-    if not all(isinstance(token, str) and token.startswith(_PREFIX) for token in tokens):
+    tokens = choice.logprobs.tokens if choice.logprobs is not None else None
+    if not tokens or not all(token.startswith(_PREFIX) for token in tokens):
         return []
     return [int(token.removeprefix(_PREFIX)) for token in tokens]
 
 
-def with_texts(choice: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+def with_texts(choice: Choice, texts: list[str]) -> Choice:
     """Return a choice with texts for its tokens."""
-    return choice | {"logprobs": choice["logprobs"] | {"tokens": texts}}
+    assert choice.logprobs is not None
+    return replace(choice, logprobs=replace(choice.logprobs, tokens=texts))
 
 
-async def named(server: Server, choice: dict[str, Any]) -> dict[str, Any]:
+async def named(server: Server, choice: Choice) -> Choice:
     """Return a choice with the texts of its tokens, whatever it had before."""
     ids = ids_of(choice)
     if not ids:
         return choice
     if len(ids) == 1:
-        return with_texts(choice, [choice.get("text") or ""])
+        return with_texts(choice, [choice.text or ""])
     unknown = {i for i in ids if i not in server.facts.token_texts}
     await asyncio.gather(*(_learn(server, i) for i in unknown))
     return with_texts(choice, [server.facts.token_texts[i] for i in ids])

@@ -1,1 +1,1 @@
-"""Shared by engines that own the sampling: from logits to tokens, and a trajectory under way."""
+"""Shared by engines that do their own sampling: from logits to tokens to a trajectory."""

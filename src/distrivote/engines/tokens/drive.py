@@ -1,13 +1,13 @@
-"""One trajectory under way, for engines that own sampling: token, text, controller, action.
+"""One unfinished trajectory, for engines that do their own sampling: token, text, controller, action.
 
-An engine hands over what the model said at the next position; the drive chooses the token (or takes the one
-that is to be injected), reports it to the controller, and says what to decode next. It knows tokens and
-texts, but no cache and no batch.
+An engine passes in the logits of the next position; the drive chooses the token (or takes the one that is
+to be injected), reports it to the controller, and returns what to decode next. It knows tokens and texts,
+but no cache and no batch.
 
-At the positions of a reflection the probabilities of the most likely token and of the reflection's token are
-exchanged and the position is decoded greedily: so exactly the reflection appears, and since an exchange only
-permutes the distribution, the confidence there is the model's own. For a `ReleasedStream` the exchanged
-position is sampled like any other.
+At the positions of a reflection, the probabilities of the most likely token and of the reflection's token
+are exchanged and the position is decoded greedily. So exactly the reflection appears, and since an exchange
+only permutes the distribution, the confidence there is the model's own. For a `ReleasedStream` the
+exchanged position is sampled like any other.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import numpy.typing as npt
 from distrivote.engines.base import SamplingParams
 from distrivote.engines.tokens.sampling import Logits, Position, TokenSampler, with_exchanged
 from distrivote.engines.tokens.spelling import cut
-from distrivote.engines.tokens.tables import CONTEXT, cut_behind
+from distrivote.engines.tokens.tables import CONTEXT, tokens_after
 from distrivote.steering import ENDED, Controller, End, Injection, ReleasedStream
 from distrivote.steering.controller import gives_answer
 from distrivote.trajectory import Trajectory
 
 _UNIFORMS = 256
-"""Random numbers drawn at a time; the stream of a trajectory is the same for any number."""
+"""Random numbers drawn at a time; a trajectory's stream does not depend on it."""
 
 
 class Vocabulary(Protocol):
@@ -50,11 +50,11 @@ class Next(NamedTuple):
 
     token: int
     take_back: int = 0
-    """The number of tokens that leave the sequence first; the last one that stays is decoded again."""
+    """The number of tokens to remove from the sequence first; the last remaining one is decoded again."""
 
 
 class _Said(NamedTuple):
-    """What the model said of one token that is in the text."""
+    """The model's probabilities for one token of the text."""
 
     logprob: float
     top: npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ class Drive:
         self.finish_reason: str | None = None
         self.n_reflections = 0
         self.seconds: float | None = None
-        """From here to the end of the trajectory."""
+        """From the creation of the drive to the end of the trajectory."""
 
         self._begun = time.perf_counter()
         self._params = params
@@ -135,7 +135,7 @@ class Drive:
         return float(-top[: self._params.k].mean())
 
     def _looked(self, position: Position, confidence: float) -> int | None:
-        """Let a stream that looks ahead do so, and return the token that it has exchanged here."""
+        """Show the position to a stream that looks ahead, and return the token that it exchanges here."""
         stream = self._controller
         if not isinstance(stream, ReleasedStream):
             return None
@@ -187,14 +187,14 @@ class Drive:
         self._due.extend(self._tokens_of(injection.text))
 
     def _tokens_of(self, text: str) -> list[int]:
-        """Return the tokens of a text as it would stand at this place."""
+        """Return the tokens of a text as they would be at this place."""
         before = "".join(self._texts[-CONTEXT:])[-CONTEXT:]
-        return cut_behind(self._vocabulary.tokenize, before, text)
+        return tokens_after(self._vocabulary.tokenize, before, text)
 
     def _apply(
         self, injection: Injection, logits: Logits, position: Position, top: npt.NDArray[np.float64]
     ) -> Next | None:
-        """Begin an injection: after the token just sampled, or in its place and that of some before."""
+        """Begin an injection: after the token just sampled, or replacing it and some before it."""
         token = self.tokens[-1]
         if injection.take_back:
             gone = slice(len(self.tokens) - injection.take_back, None)
@@ -206,7 +206,7 @@ class Drive:
             return self._go_on(token)
         if injection.take_back > 1:
             return Next(-1, injection.take_back - 1)
-        # What the model said here is known: the injected text begins at this very position.
+        # The logits of this position are known: the injected text begins right here.
         token = self._due.popleft()
         self._append(token, logits, position, top)
         self._report(self._confidence(top), position, injected=True)
@@ -224,7 +224,7 @@ class Drive:
         return Next(token)
 
     def trajectory(self, n_prompt_tokens: int | None = None) -> Trajectory:
-        """Return the trajectory as far as it has come, after a prompt of `n_prompt_tokens` tokens."""
+        """Return the trajectory so far, after a prompt of `n_prompt_tokens` tokens."""
         texts = list(self._texts)
         if texts:
             texts[-1] += self._decoder.decode(b"", final=True)

@@ -1,4 +1,4 @@
-"""Prompts that leave a model no room to reply: their jobs are skipped, and an error at the end says so."""
+"""Prompts that leave a model no room to reply: their jobs are skipped, and an error at the end says which."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from distrivote.nouns import count, verb
 from distrivote.problem import Message
 
 _SHOWN = 60
-"""Characters of a question."""
+"""How many characters of a question are shown."""
 
 
 def too_long(
     messages: Sequence[Message], n_tokens: int, limit: int, model: str, advice: str = "shorten it"
 ) -> str:
-    """Return the sentence about a prompt that is too long.
+    """Return the message about a prompt that is too long.
 
     >>> too_long([Message("user", "2 + 2?")], 9, 8, "a-model")
     "the prompt '2 + 2?' has 9 tokens, and a-model reads 8 at most: shorten it"
@@ -26,7 +26,7 @@ def too_long(
 
 
 def not_sampled(refusals: Sequence[str], n_jobs: int) -> InputError:
-    """Return the error for the jobs that were skipped, a sentence for each, when all others are done."""
+    """Return the error for the skipped jobs, given a sentence for each, after all others have finished."""
     if n_jobs == 1:
         return InputError(refusals[0])
     were = verb(len(refusals), "were")

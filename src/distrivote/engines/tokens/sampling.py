@@ -5,7 +5,7 @@ probable entries are those of the model's own distribution, whatever temperature
 uses.
 
 The k-th largest of the maxima of many small groups is no larger than the k-th largest of all values, so
-only the groups with the k largest maxima can hold the k largest values: a sort of everything is avoided.
+only the groups with the k largest maxima can hold the k largest values: sorting everything is avoided.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CANDIDATES = 64
 
 
 class Position(NamedTuple):
-    """What the model said at one position."""
+    """The model's distribution at one position."""
 
     top_ids: npt.NDArray[np.int64]
     """(n,) The most probable tokens, best first; of equal ones the lower id first."""
@@ -45,7 +45,7 @@ class Position(NamedTuple):
 
 
 class TokenSampler:
-    """Samples tokens by one set of parameters; holds scratch memory, so use one per thread."""
+    """Samples tokens with one set of parameters; holds scratch memory, so use one per thread."""
 
     def __init__(self, n_vocab: int, params: SamplingParams) -> None:
         self._params = params
@@ -91,7 +91,7 @@ class TokenSampler:
         return float(np.log(self._scratch.sum(dtype=np.float64)))
 
     def choose(self, logits: Logits, position: Position, uniform: float) -> int:
-        """Return the token that a uniform random number from [0, 1) chooses."""
+        """Return the token that a uniform random number from [0, 1) selects."""
         params = self._params
         if params.temperature == 0.0:
             return int(position.top_ids[0])
@@ -106,7 +106,7 @@ class TokenSampler:
         return int(ids[self._draw(weights, uniform)])
 
     def _enough(self, weights: npt.NDArray[np.float64]) -> bool:
-        """Say whether these most probable tokens hold all that may be chosen."""
+        """Return whether these most probable tokens include all that may be chosen."""
         params = self._params
         return bool(
             0 < params.top_k <= len(weights)
@@ -118,8 +118,7 @@ class TokenSampler:
     def _draw(self, weights: npt.NDArray[np.float64], uniform: float) -> int:
         """Return the index chosen among tokens in descending order of probability.
 
-        First top-k, then top-p (as many as it takes to reach it), then min-p; what is left is
-        renormalised.
+        First top-k, then top-p (the fewest tokens that reach it), then min-p; the rest is renormalised.
         """
         params = self._params
         n = len(weights) if params.top_k == 0 else min(params.top_k, len(weights))
@@ -146,7 +145,7 @@ def with_exchanged(logits: Logits, one: int, other: int) -> Logits:
 def _spread(gaps: Logits, weights: Logits, total: float, log_total: float) -> tuple[float, float]:
     """Return entropy and self-certainty, from the logits less the largest and their exponentials.
 
-    Tokens that can't come, with a logit of -inf or a sentinel, are left out. The exponentials are lost.
+    Impossible tokens, with a logit of -inf or a sentinel, are left out. The exponentials are overwritten.
     """
     if not gaps.min() > SENTINEL:
         usable = gaps > SENTINEL
@@ -154,7 +153,7 @@ def _spread(gaps: Logits, weights: Logits, total: float, log_total: float) -> tu
     n = len(gaps)
     if n < 2:
         return (0.0 if n else math.nan), math.nan
-    # Sums in single precision: NumPy adds by pairs, and in double precision it takes three times as long.
+    # Sums in single precision: NumPy adds pairwise, and double precision would take three times as long.
     weighted = float(np.multiply(weights, gaps, out=weights).sum())
     entropy = min(max(log_total - weighted / total, 0.0), math.log(n))
     return entropy, max(log_total - float(gaps.sum()) / n - math.log(n), 0.0)

@@ -1,33 +1,34 @@
-"""The text of each token of a reply, such that joined they are the reply.
+"""The text of each token of a reply, such that the texts join to the reply.
 
-Servers make that less simple than it sounds:
+Servers make that harder than it sounds:
 
 - A token of a few bytes (part of an emoji) has no text of its own. Where the reply has `bytes`, its
   character goes to the token that completes it; otherwise to the next token whose text is known.
-- Some servers send tokens as their vocabulary writes them ("Ġthe", "▁the"); they are turned back.
-- What lies behind the end of the text, the end-of-text token or a stop string, is left out.
-- Where the tokens hold thinking that the text does not (a server that splits it off), they are believed
-  and the text is made whole from them. Where only the thinking has no log-probabilities, it is left out.
-- Tokens that can't be laid over the text are an error.
+- Some servers send tokens as their vocabulary writes them ("Ġthe", "▁the"); these are decoded.
+- What comes after the end of the text, the end-of-text token or a stop string, is left out.
+- Where the tokens include thinking that the text does not (a server that splits it off), the tokens are
+  right and the text is completed from them. If only the thinking has no log-probabilities, it is left out.
+- Tokens that can't be aligned with the text are an error.
 """
 
 from __future__ import annotations
 
 import codecs
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 _MAX_GAP = 64
-"""Characters of text that no token accounts for, one after the other, before the tokens are doubted."""
+"""The longest run of characters that no token accounts for, before the tokens count as wrong."""
 
 
 class Spelling(NamedTuple):
-    """The tokens of one reply as a server writes them."""
+    """The tokens of one reply as the server sent them."""
 
     pieces: list[str]
     encoded: list[bytes]
-    """The bytes of each token; empty where the server does not say them."""
+    """The bytes of each token; empty if the server does not send them."""
 
 
 def spelled(content: str, thinking: str, tokens: Spelling) -> list[str] | None:
@@ -40,7 +41,7 @@ def spelled(content: str, thinking: str, tokens: Spelling) -> list[str] | None:
 
 
 def _readings(tokens: Spelling) -> Iterator[list[str]]:
-    """Yield what the tokens may say, the likeliest first."""
+    """Yield the possible texts of the tokens, the likeliest first."""
     if tokens.encoded:
         yield _decoded(tokens.encoded)
     yield tokens.pieces
@@ -49,13 +50,13 @@ def _readings(tokens: Spelling) -> Iterator[list[str]]:
 
 
 def _decoded(encoded: Iterable[bytes]) -> list[str]:
-    """Decode UTF-8 that may be cut inside characters; these go to the token that completes them."""
+    """Decode UTF-8 that may be cut inside characters; a cut character goes to the token that completes it."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     return [decoder.decode(part) for part in encoded]
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Return the byte behind each character of a byte-level vocabulary (GPT-2's and its heirs')."""
+    """Return the byte for each character of a byte-level vocabulary (GPT-2's and its successors')."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
     return {chr(b): b for b in shown} | {chr(256 + i): b for i, b in enumerate(hidden)}
@@ -71,7 +72,7 @@ def vocabulary_bytes(piece: str) -> bytes:
 
 
 def _reply_end(joined: str, content: str, thinking: str) -> int | None:
-    """Return where the reply ends in the joined tokens, None if they do not hold it."""
+    """Return where the reply ends in the joined tokens, None if they do not contain it."""
     if not thinking and joined.startswith(content):
         return len(content)
     body = content.strip() or thinking.strip()
@@ -84,22 +85,20 @@ def _reply_end(joined: str, content: str, thinking: str) -> int | None:
 
 
 def cut(texts: list[str], end: int) -> list[str]:
-    """Return the texts up to a character offset, without tokens that begin at or behind it."""
-    kept = []
-    for text, text_end in zip(texts, accumulate(map(len, texts)), strict=True):
-        start = text_end - len(text)
-        if start >= end:
-            break
-        kept.append(text[: end - start])
-    return kept
+    """Return the texts up to a character offset, without tokens that begin at or after it."""
+    ends = list(accumulate(map(len, texts)))
+    last = bisect_left(ends, end)
+    if end <= 0 or last == len(texts):
+        return texts[: last if end > 0 else 0]
+    return [*texts[:last], texts[last][: end - (ends[last] - len(texts[last]))]]
 
 
 def _laid_over(pieces: list[str], text: str) -> list[str] | None:
-    """Find each piece in the text, in order, and cut the text behind each; None if they do not fit.
+    """Find each piece in the text, in order, and cut the text after each; None if they do not fit.
 
-    A piece that is not found (part of a character, a special token) gets no characters; what it may
-    stand for is allowed to be skipped before the next piece that is found. Where more pieces are missing
-    than found, and more than two, they are those of another text.
+    A piece that is not found (part of a character, a special token) gets no characters; the characters
+    that it may stand for may be skipped before the next piece that is found. If more pieces are missing
+    than found, and more than two, the pieces belong to another text.
     """
     ends: list[int] = []
     n_here = n_missing = 0

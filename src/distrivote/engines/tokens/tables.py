@@ -1,13 +1,14 @@
-"""What the tokens of a vocabulary say, as tables: built once, looked up while a server decodes.
+"""What the tokens of a vocabulary mean, as tables: built once, looked up while a server decodes.
 
-A piece is the bytes that a token stands for; special tokens stand for none. From the pieces come, for every
-token, whether it has text and what it does to a splitter: whether it ends a step, and what state it leaves
-the splitter in. The tables are made by asking the splitters of `splitting`, so there is no second rule.
+A piece is the bytes that a token stands for; special tokens stand for none. From the pieces follows, for
+every token, whether it has text and what it does to a splitter: whether it ends a step, and what state it
+leaves the splitter in. The tables are built by calling the splitters of `splitting`, so the rule is
+written once.
 
-A splitter that looks for text is in one of three states: no text yet, text, and text behind which one
-newline is half of a delimiter. A token that holds part of a character counts as text.
+A splitter that looks for text is in one of three states: no text yet, text, and text followed by one
+newline, half of a delimiter. A token that holds part of a character counts as text.
 
-What a transformers tokenizer is asked for, pieces and prompts, is here as well.
+The functions that read pieces and prompts from a transformers tokenizer are here as well.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ SPLITTERS: tuple[DelimiterSplitter, ...] = (
     DelimiterSplitter(exact_token=True),
 )
 NO_DELIMITER = len(SPLITTERS)
-"""Behind the splitters' tables: the one of those that do not end a step by its text."""
+"""The table after those of the splitters: for splitters that do not end a step by its text."""
 
 CONTEXT = 32
-"""Characters, and tokens, of a text that decide how what follows it is cut into tokens."""
+"""How many characters, and tokens, of a text affect how what follows it is tokenized."""
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -53,12 +54,12 @@ class TokenTable:
         self.pieces = tuple(pieces)
         texts = [piece.decode("utf-8", "replace") for piece in self.pieces]
         self.transitions: npt.NDArray[np.uint8] = _transitions(texts)
-        """(n_tables, n_states, n_tokens) The state behind each token, or ENDED."""
+        """(n_tables, n_states, n_tokens) The state after each token, or ENDED."""
 
     def context(self, tokens: Sequence[int]) -> str:
-        """Return the text that decides how the next one is cut into tokens: the last characters.
+        """Return the last characters of the text, which affect how the next text is tokenized.
 
-        A character that lies in these tokens only in part is left out.
+        A character that these tokens contain only in part is left out.
         """
         joined = b"".join(self.pieces[token] for token in tokens[-CONTEXT:])
         while joined and joined[0] & 0xC0 == 0x80:
@@ -80,10 +81,10 @@ def pieces_of(
     """Return the bytes of every token of a vocabulary as the tokenizers package writes it.
 
     Args:
-        vocabulary: Every token as it is written: byte by byte in GPT-2's alphabet ("Ġthe"), or with "▁" for
-            a space and "<0x0A>" for a byte.
-        added: The tokens that are written as they are.
-        special: Those that stand for no text.
+        vocabulary: Every token as the vocabulary writes it: byte by byte in GPT-2's alphabet ("Ġthe"), or
+            with "▁" for a space and "<0x0A>" for a byte.
+        added: The tokens that are written literally.
+        special: The tokens that stand for no text.
         n_tokens: How many the model has; a tokenizer may have fewer.
     """
     bytewise = "Ċ" in vocabulary
@@ -109,7 +110,7 @@ def table_of(tokenizer: Any, n_tokens: int) -> TokenTable:
 
 def tokenizer_pieces(tokenizer: Any, n_tokens: int) -> list[bytes]:
     """Return the bytes of every token of a transformers tokenizer; special tokens stand for nothing."""
-    # Tokenizers that vLLM brings along have no list of those that were added.
+    # Tokenizers that vLLM provides have no list of added tokens.
     added = getattr(tokenizer, "added_tokens_decoder", {})
     special = {token for token, entry in added.items() if entry.special}
     texts = {token: entry.content for token, entry in added.items()}
@@ -132,16 +133,15 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], thinking: bool | None
 
 
 def _templated(tokenizer: Any, messages: Sequence[Message], thinking: bool | None, model: str) -> str:
-    turns = [message._asdict() for message in messages]
+    turns = [{"role": each.role, "content": each.content} for each in messages]
     switch = {} if thinking is None else {"enable_thinking": thinking}
     try:
         text: str = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **switch)
     except Exception as error:  # a template raises errors of its own, of any type
         said = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
         raise InputError(
-            f"the chat template of {model} refuses the conversation ({said})",
-            hint='ask with other roles, in one turn (`template="plain"`), or take a model that was tuned for'
-            " chats",
+            f"the chat template of {model} rejects the conversation ({said})",
+            hint='use other roles, a single turn (`template="plain"`), or a model that was tuned for chat',
             argument="template",
         ) from error
     return text
@@ -154,17 +154,17 @@ def end_tokens_of(tokenizer: Any) -> tuple[int, ...]:
 
 
 def cutter(tokenizer: Any) -> Callable[[str, str], list[int]]:
-    """Return what cuts a text into tokens as it would stand behind another one."""
+    """Return a function that tokenizes a text as it would be after another one."""
 
     def tokens_of(text: str) -> list[int]:
         tokens: list[int] = tokenizer.encode(text, add_special_tokens=False)
         return tokens
 
-    return partial(cut_behind, tokens_of)
+    return partial(tokens_after, tokens_of)
 
 
-def cut_behind(tokens_of: Callable[[str], list[int]], before: str, text: str) -> list[int]:
-    """Return the tokens of a text as it would stand behind another one, alone if the two grow together."""
+def tokens_after(tokens_of: Callable[[str], list[int]], before: str, text: str) -> list[int]:
+    """Return the tokens of a text as it would be after another one; alone if a token spans both."""
     context, both = tokens_of(before), tokens_of(before + text)
     if both[: len(context)] == context and len(both) > len(context):
         return both[len(context) :]
@@ -172,7 +172,7 @@ def cut_behind(tokens_of: Callable[[str], list[int]], before: str, text: str) ->
 
 
 def table_number(split: Splitter) -> int:
-    """Return which of the tables is a splitter's."""
+    """Return the number of a splitter's table."""
     for number, splitter in enumerate(SPLITTERS):
         if split == splitter:
             return number
@@ -187,13 +187,13 @@ def _transitions(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
         text = texts[token]
         for state, before in enumerate(_REACHED_BY):
             for number, split in enumerate(SPLITTERS):
-                transitions[number, state, token] = _behind(split, before, text)
-            # A token without text is a part of a character.
+                transitions[number, state, token] = _state_after(split, before, text)
+            # A token without text is part of a character.
             transitions[NO_DELIMITER, state, token] = BLANK if (before + text).isspace() else TEXT
     return transitions
 
 
-def _behind(split: Splitter, before: str, text: str) -> int:
+def _state_after(split: Splitter, before: str, text: str) -> int:
     if _stream(split, before).push(text):
         return ENDED
     reached = _stream(split, before)

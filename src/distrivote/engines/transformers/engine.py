@@ -1,13 +1,12 @@
 """Hugging Face models in this process, through transformers' batched `generate`.
 
 A batch of trajectories, of one prompt or of several, is decoded together; each of them is a `Drive`, which
-sees the model's own logits and says which token to take. A trajectory that has ended is handed out at once,
-its row idles until the batch is over, and the next batch begins. Every trajectory draws from its own random
-stream, made from (seed, index): it is the same whatever batch it ran in, as far as the logits are. Their
-last bits depend on the batch.
+sees the model's own logits and chooses the token. A finished trajectory is yielded at once; its row idles
+until the batch ends and the next one begins. Every trajectory draws from its own random stream, derived from
+(seed, index): it is the same in every batch, as far as the logits are. Their last bits depend on the batch.
 
-`generate` can't go back. A trajectory that takes back tokens which the model has read leaves its batch, and
-what it keeps is read anew in a later one.
+`generate` can't go back. A trajectory that removes tokens which the model has already read leaves its batch,
+and a later batch reads the remaining ones again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from distrivote.errors import InputError
 from distrivote.steering import Controller
 
 _Event: TypeAlias = Progress | Sampled | BaseException | None
-"""What the decoding thread says; None: it is done."""
+"""What the decoding thread reports; None: it is done."""
 
 
 class TransformersEngine(BatchEngine):
@@ -52,11 +51,11 @@ class TransformersEngine(BatchEngine):
         """Load a model: a folder, or ORG/NAME on the Hugging Face hub.
 
         Args:
-            model: Which.
+            model: The model.
             device: cpu, cuda, cuda:1, mps, ...; a GPU where there is one, if not given.
             dtype: float32, bfloat16 or float16; as the weights are stored, if not given.
             batch_size: How many trajectories are decoded together.
-            say: Called with a sentence before anything that takes long.
+            say: Called with a sentence before every slow operation.
         """
         if batch_size < 1:
             raise InputError(f"batch_size is {batch_size}: give 1 or more")
@@ -93,7 +92,7 @@ class TransformersEngine(BatchEngine):
     def _rows(
         self, wanted: Sequence[tuple[int, Job, list[int]]], controller: Controller | None
     ) -> Iterator[_Row]:
-        """Return the rows of all trajectories of numbered jobs and prompts, each made when its turn comes."""
+        """Return the rows of all trajectories of numbered jobs and prompts, each created on its turn."""
         samplers: dict[SamplingParams, TokenSampler] = {}
 
         def row(number: int, index: int, params: SamplingParams, prompt: list[int]) -> _Row:
@@ -133,7 +132,7 @@ class _Row:
         self.drive = drive
         self.token = 0
         self.ended = False
-        """Whether it has left its batch: it is finished, or some of its tokens are to be read anew."""
+        """Whether it has left its batch: it is finished, or its tokens must be read again."""
 
     @property
     def finished(self) -> bool:
@@ -159,9 +158,9 @@ class _Decoding:
         self._batch_size = batch_size
         self._rows = rows
         self._again: deque[_Row] = deque()
-        """Those that left their batch and have to be read anew."""
+        """Rows that left their batch and must be read again."""
         self._open: list[_Row] = []
-        """Those that were begun and have not finished."""
+        """Rows that were started and have not finished."""
         self._batch: list[_Row] = []
         self._cancelled = False
         self._said: queue.SimpleQueue[_Event] = queue.SimpleQueue()
@@ -169,7 +168,7 @@ class _Decoding:
         self._n_reflections = 0
 
     def events(self) -> Generator[Progress | Sampled]:
-        """Yield what happens, as it happens; closing the iterator ends the decoding."""
+        """Yield progress and results as they come; closing the iterator ends the decoding."""
         thread = threading.Thread(target=self._decode, name="distrivote-transformers", daemon=True)
         thread.start()
         try:
@@ -191,7 +190,7 @@ class _Decoding:
                     lambda: [row.ended or self._cancelled for row in self._batch],
                 )
             self._said.put(None)
-        except BaseException as error:  # it belongs to the thread that asked
+        except BaseException as error:  # raised again in the thread that asked
             self._said.put(error)
 
     def _fill(self) -> bool:
@@ -210,7 +209,7 @@ class _Decoding:
         return bool(self._batch)
 
     def _choose(self, logits: npt.NDArray[np.float32]) -> list[int]:
-        """Let every live row take its next token; hand out those that have finished."""
+        """Let every live row take its next token; report those that have finished."""
         finished: list[_Row] = []
         for row, its_logits in zip(self._batch, logits, strict=True):
             if not row.ended:

@@ -1,9 +1,8 @@
 """A Hugging Face model in memory: its vocabulary, its chat template, and batched `generate`.
 
-This is where torch and transformers stop: prompts and logits come and go as lists and NumPy arrays. What is
-sampled is not decided here. `generate` decodes greedily behind a logits processor that leaves one token per
-row: the one that it was told to take. So the model's own logits, before any temperature or penalty, are what
-the caller sees.
+Only this module knows torch and transformers: its callers see lists and NumPy arrays. It does not decide
+what is sampled. `generate` decodes greedily after a logits processor that leaves one token per row: the one
+that the caller chose. So the caller sees the model's own logits, before any temperature or penalty.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from distrivote.problem import Message, plain_prompt
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 Choose = Callable[[npt.NDArray[np.float32]], Sequence[int]]
-"""(n_rows, n_vocab) logits -> the next token of each row; that of a row that has ended is not looked at."""
+"""(n_rows, n_vocab) logits -> the next token of each row; that of a row that has ended is ignored."""
 
 
 class TransformersModel:
@@ -46,7 +45,7 @@ class TransformersModel:
             self._model: Any = transformers.AutoModelForCausalLM.from_pretrained(
                 model, dtype=dtype or "auto", trust_remote_code=False
             )
-        # Loaders raise whatever the parser of a damaged file happens to raise.
+        # For a damaged file, loaders raise exceptions of any type.
         except Exception as error:
             raise InputError(
                 f"transformers can't load {model} ({_first_line(error)}): give a folder with a model's"
@@ -58,7 +57,7 @@ class TransformersModel:
         self.n_ctx: int | None = getattr(config, "max_position_embeddings", None)
         own = self._model.generation_config
         self.end_tokens: frozenset[int] = _tokens(own.eos_token_id) | _tokens(self._tokenizer.eos_token_id)
-        # `generate` would fill in what a checkpoint recommends, such as a penalty on repetitions.
+        # `generate` would otherwise apply what a checkpoint recommends, such as a repetition penalty.
         self._model.generation_config = transformers.GenerationConfig()
 
     def close(self) -> None:
@@ -72,14 +71,14 @@ class TransformersModel:
         return tokenizer_pieces(self._tokenizer, self.n_vocab)
 
     def tokenize(self, text: str, special: bool = False) -> list[int]:
-        """Return the tokens of a text; `special` reads <|im_start|> and the like as what they mean."""
+        """Return the tokens of a text; `special` reads <|im_start|> and the like as special tokens."""
         tokens: list[int] = self._tokenizer.encode(
             text, add_special_tokens=False, split_special_tokens=not special, verbose=False
         )
         return tokens
 
     def chat_prompt(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
-        """Return the prompt for a conversation, by the model's own template where it has one."""
+        """Return the prompt for a conversation, by the model's own template if it has one."""
         if self._tokenizer.chat_template is None:
             plain: list[int] = self._tokenizer.encode(plain_prompt(messages), verbose=False)
             return plain
@@ -95,10 +94,10 @@ class TransformersModel:
         """Decode all rows until each of them has ended.
 
         Args:
-            prompts: What each row has read so far.
-            max_tokens: No row gets more.
-            choose: Called with the logits behind every row.
-            ended: Called after it; which rows have ended.
+            prompts: The tokens of each row so far.
+            max_tokens: The limit of new tokens per row.
+            choose: Called with the logits after the last token of every row.
+            ended: Called after `choose`; returns which rows have ended.
         """
         torch, transformers = self._torch, self._transformers
         length = max(map(len, prompts))
@@ -124,20 +123,20 @@ class TransformersModel:
             )
         except torch.OutOfMemoryError as error:
             raise EngineError(
-                f"the device has no memory for {len(prompts)} trajectories of {length + max_tokens} tokens:"
-                " use a smaller batch_size or token limit"
+                f"the device does not have enough memory for {len(prompts)} trajectories of"
+                f" {length + max_tokens} tokens: use a smaller batch_size or token limit"
             ) from error
 
 
 def _checked_name(model: str) -> str:
-    """Return what a model is called: the name of its folder, or its name on the hub."""
+    """Return the name of a model: that of its folder, or its name on the hub."""
     path = Path(model).expanduser()
     if path.is_dir():
         return path.resolve().name
     if path.exists() or path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         raise InputError(
-            f"{model} is no folder: give one with a model's weights, configuration and tokenizer, or ORG/NAME"
-            " on the Hugging Face hub"
+            f"{model} is not a folder: give one with a model's weights, configuration and tokenizer, or"
+            " ORG/NAME on the Hugging Face hub"
         )
     return model
 
@@ -151,7 +150,7 @@ def _device(torch: Any, device: str | None) -> Any:
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
-    # torch says it in an AssertionError where it was built without the device's library.
+    # torch raises AssertionError if it was built without the device's library.
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise InputError(
             f"torch can't use the device {device!r} ({_first_line(error)}): give cpu, cuda, cuda:1, mps, ..."

@@ -1,7 +1,8 @@
-"""Requests that left their place in a batch and may come back: a server short of memory preempts some.
+"""Requests that left their slot in a batch and may come back: a server short of memory preempts some.
 
-A server does not say whether a request that leaves is finished, nor which one comes back, so each is kept for
-a while and found again by who it is and by a digest of its tokens. What is kept of it is not known here.
+A server does not say whether a request that leaves is finished, nor which one comes back. So the state of
+each is kept for a while and found again by its identity and a digest of its tokens. What the state is, is
+not known here.
 """
 
 from __future__ import annotations
@@ -15,32 +16,32 @@ from distrivote.steering import SelfStepConf
 State = TypeVar("State")
 
 PRIME = 0x100000001B3
-"""A digest is PRIME times that of the tokens before, plus the token, modulo 2**64; 0 of no tokens."""
+"""A digest is PRIME times that of the tokens before, plus the token, modulo 2**64; 0 for no tokens."""
 
 _N_KEPT = 1024
-"""Those that left first are forgotten first."""
+"""How many requests are kept; the one that left first is forgotten first."""
 
 
 class Request(NamedTuple):
-    """Who a request is, so far as others are not the same."""
+    """The identity of a request, as far as it differs from others."""
 
     controller: SelfStepConf
     k: int
-    """How many of the largest log-probabilities make a confidence."""
+    """The number of log-probabilities in a confidence."""
 
     origin: Hashable
-    """Its prompt, or what else tells it from others."""
+    """Its prompt, or something else that distinguishes it from others."""
 
 
 class Seen(NamedTuple):
-    """The tokens of a request that were judged."""
+    """The tokens of a request that were processed."""
 
     n_tokens: int
     digest: int
 
 
 class Absent(Generic[State]):
-    """What is kept of requests that left."""
+    """The states of requests that left."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Request, Seen], State] = OrderedDict()
@@ -54,12 +55,12 @@ class Absent(Generic[State]):
             self._kept.popitem(last=False)
 
     def take(self, request: Request, seen: Seen) -> State | None:
-        """Return what was kept, once; None if there is nothing."""
+        """Remove and return the state of a request, None if there is none."""
         return self._kept.pop((request, seen), None)
 
 
 def seen_before(history: Sequence[int]) -> tuple[Seen, Seen]:
-    """Return what may have been judged of these tokens when they were sampled: all, or all but the last.
+    """Return which of these tokens may have been processed when they were sampled: all, or all but the last.
 
     >>> seen_before([7, 3])
     (Seen(n_tokens=2, digest=7696581397480), Seen(n_tokens=1, digest=7))

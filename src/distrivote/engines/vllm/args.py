@@ -1,11 +1,11 @@
-"""How a request to a vLLM server says which SelfStepConf it wants: `vllm_xargs` <-> controller.
+"""How a request to a vLLM server configures SelfStepConf: `vllm_xargs` <-> controller.
 
     {"ssc": 1, "ssc_alpha": 0.8, "ssc_delta": 0.8, "ssc_reflection": "wait", "ssc_split": "paragraph",
      "ssc_guard": 0}
 
-`ssc` switches it on, `ssc_released` makes it as published, everything else has the controller's default. The
-client writes these and the plugin reads them; keys that do not begin with `ssc` belong to others and are
-passed over. Neither vLLM nor any tokenizer is known here.
+`ssc` switches it on, `ssc_released` selects the published behaviour, everything else has the controller's
+default. The client writes these and the plugin reads them; keys that do not begin with `ssc` belong to
+others and are ignored. Neither vLLM nor any tokenizer is known here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KEYS = ("ssc", "ssc_alpha", "ssc_delta", "ssc_reflection", "ssc_split", "ssc_gua
 
 
 def xargs_of(controller: Controller) -> Xargs:
-    """Return what a request says to be steered by this controller.
+    """Return the arguments of a request that is to be steered by this controller.
 
     >>> xargs_of(SelfStepConf(delta=0.5))["ssc_delta"]
     0.5
@@ -32,7 +32,7 @@ def xargs_of(controller: Controller) -> Xargs:
     settings = controller.plugin_settings()
     if settings is None:
         raise InputError(
-            f"vLLM's plugin steers by SelfStepConf only, and the controller is {controller!r}: use another"
+            f"vLLM's plugin supports only SelfStepConf, and the controller is {controller!r}: use another"
             " engine, or no controller"
         )
     xargs: Xargs = {
@@ -43,12 +43,12 @@ def xargs_of(controller: Controller) -> Xargs:
         "ssc_split": _name_of(settings.split),
         "ssc_guard": int(settings.guard),
     }
-    # Older plugins do not know it.
+    # Only if set: older plugins do not know it.
     return xargs | {"ssc_released": 1} if settings.released else xargs
 
 
 def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:
-    """Return the controller that a request asks for, None if it asks for none.
+    """Return the controller that a request asks for, None if there is none.
 
     >>> controller_of({"ssc": 1, "ssc_delta": 0.5}).delta
     0.5
@@ -83,7 +83,7 @@ def _name_of(split: Splitter) -> str:
         if isinstance(split, DelimiterSplitter) and split == splitter(name):
             return name
     raise InputError(
-        f"{split!r} can't be told to a vLLM server: take paragraph, line, exact, window:N or entropy:NATS"
+        f"{split!r} can't be sent to a vLLM server: use paragraph, line, exact, window:N or entropy:NATS"
     )
 
 

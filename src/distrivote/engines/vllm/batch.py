@@ -1,18 +1,18 @@
-"""SelfStepConf for all requests of a batch at once, in arrays: what a server's logits processor asks.
+"""SelfStepConf for all requests of a batch at once, in arrays: the state of a server's logits processor.
 
-The rule is that of `steering`, bit for bit; here it is written over arrays with one entry per slot, since
-a server decodes many requests in one step and has microseconds for each. It knows tokens, log-probabilities
-and slots, but neither vLLM nor any tensor library.
+The rule is that of `steering`, bit for bit; here it is vectorized over slots, since a server decodes many
+requests in one step and has microseconds for each. It knows tokens, log-probabilities and slots, but
+neither vLLM nor any tensor library.
 
 At each decoding step the server calls
 
-    advance(slots, tokens, lengths, ...)   what was sampled at the positions before
-    due(slots), exchanged(slots)           which of the slots get which token forced or exchanged now
-    observe(slots, top_logprobs, ...)      what the model said at these positions
+    advance(slots, tokens, lengths, ...)   the tokens sampled at the previous positions
+    due(slots), exchanged(slots)           which slots get which token forced or exchanged now
+    observe(slots, top_logprobs, ...)      the model's log-probabilities at these positions
 
-A token is judged when the step behind it is decoded, by what the model said where it was sampled. A request
-may leave its slot and come back later (see `vllm_absent`); where it is not known again, the tokens that it
-has count as ones without a confidence.
+A token is processed at the decoding step after it, with the log-probabilities of the position where it was
+sampled. A request may leave its slot and come back later (see `absent`); if it is not recognized, the tokens
+that it already has count as tokens without a confidence.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _SLOT = np.dtype(
         ("alpha", np.float64),
         ("delta", np.float64),
         ("table", np.intp),
-        ("window", np.int64),  # tokens per step, _NO_WINDOW if they do not decide
-        ("limit", np.float64),  # of the entropy, NaN if it does not decide
-        ("n_least", np.int64),  # tokens of a step that the entropy may end
-        ("k", np.int64),  # log-probabilities that a confidence is made of
-        # The step under way.
+        ("window", np.int64),  # tokens per step, _NO_WINDOW if another rule ends steps
+        ("limit", np.float64),  # of the entropy, NaN if another rule ends steps
+        ("n_least", np.int64),  # the fewest tokens of a step that the entropy ends
+        ("k", np.int64),  # log-probabilities in a confidence
+        # The current step.
         ("state", np.uint8),
         ("n_pending", np.int64),
         ("total", np.float64),
@@ -74,7 +74,7 @@ _SLOT = np.dtype(
 
 
 class _State(NamedTuple):
-    """All that is known of one request."""
+    """The whole state of one request."""
 
     values: Any
     due: deque[int] | None
@@ -91,14 +91,14 @@ class SteeredBatch:
         cut: Callable[[str, str], Sequence[int]],
         end_tokens: Collection[int] = (),
     ) -> None:
-        """Make room for requests.
+        """Allocate the slots.
 
         Args:
-            n_slots: How many there are at a time, at most.
+            n_slots: The largest number of requests at a time.
             table: The vocabulary.
-            cut: Takes the text so far and one to inject, and returns the tokens of the latter as it would
-                stand there.
-            end_tokens: Those that end a text.
+            cut: Takes the text so far and a text to inject, and returns the tokens of the latter as they
+                would be at that place.
+            end_tokens: The tokens that end a text.
         """
         self._vocabulary = table
         self._transitions = table.transitions
@@ -141,14 +141,14 @@ class SteeredBatch:
         origin: Hashable = None,
         history: Sequence[int] = (),
     ) -> None:
-        """Let a request into a slot; whoever is there leaves.
+        """Put a request into a slot, replacing the one that is there.
 
         Args:
-            slot: Which.
-            controller: What it is steered by.
-            k: How many of the largest log-probabilities make a confidence.
-            origin: Its prompt, or what else tells it from others.
-            history: The tokens that it has already, if it comes back.
+            slot: The slot.
+            controller: The controller of the request.
+            k: The number of log-probabilities in a confidence.
+            origin: Its prompt, or something else that distinguishes it from others.
+            history: The tokens that it already has, if it comes back.
         """
         self.drop(slot)
         request = Request(controller, k, origin)
@@ -164,7 +164,7 @@ class SteeredBatch:
             self._due[slot] = state.due
 
     def drop(self, slot: int) -> None:
-        """Let the request of a slot go, if there is one; it may come back."""
+        """Remove the request from a slot, if there is one; it may come back."""
         request = self._requests.pop(slot, None)
         if request is None:
             return
@@ -180,14 +180,14 @@ class SteeredBatch:
         lengths: npt.NDArray[np.int64],
         history: Callable[[int], Sequence[int]],
     ) -> None:
-        """Take what was sampled.
+        """Process the tokens that were sampled.
 
         Args:
             slots: Of the requests that are decoded now, each once.
             tokens: The last token of each.
             lengths: How many tokens each has.
-            history: Returns all tokens of the request at a place of `slots`; asked where more or fewer
-                than one came.
+            history: Returns all tokens of the request at an index of `slots`; called if more or fewer than
+                one token came.
         """
         n_new = lengths - self._n_seen[slots]
         one = n_new == 1
@@ -200,7 +200,7 @@ class SteeredBatch:
             self._catch_up(int(slots[place]), history(int(place)))
 
     def due(self, slots: Slots) -> list[tuple[int, int]]:
-        """Return the places of `slots` where a token is to be forced now, with the token."""
+        """Return the indices of `slots` where a token is to be forced now, with the token."""
         if not self._due:
             return []
         places = [place for place, slot in enumerate(slots.tolist()) if slot in self._due]
@@ -208,12 +208,12 @@ class SteeredBatch:
         return [(place, self._due[int(slots[place])][0]) for place in places]
 
     def exchanged(self, slots: Slots) -> list[tuple[int, int]]:
-        """Return the places of `slots` where a token and the most likely one exchange their logits now."""
+        """Return the indices of `slots` where a token and the most likely one exchange their logits now."""
         return self._released.exchanged(slots)
 
     @property
     def wants_likeliest(self) -> bool:
-        """Whether a request goes by the most likely tokens."""
+        """Whether any request depends on the most likely tokens."""
         return bool(self._released)
 
     def observe(
@@ -222,13 +222,13 @@ class SteeredBatch:
         top_logprobs: npt.NDArray[np.float64],
         likeliest: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Take what the model says at the positions that are being sampled.
+        """Record the model's log-probabilities at the positions that are being sampled.
 
         Args:
             slots: Of the requests.
-            top_logprobs: (n_slots, n) The largest log-probabilities, largest first; as many as the slot
-                with the largest k wants.
-            likeliest: (n_slots,) The most likely tokens, where a request goes by them.
+            top_logprobs: (n_slots, n) The largest log-probabilities, largest first; n is the largest k of
+                the slots.
+            likeliest: (n_slots,) The most likely tokens, if a request depends on them.
         """
         if likeliest is not None:
             self._released.observe(slots, likeliest)
@@ -244,7 +244,7 @@ class SteeredBatch:
                 self._entropy[these] = token_entropy(top, max(k, 2)).values
 
     def largest_k(self, slots: Slots) -> int:
-        """Return how many log-probabilities the slots want at most."""
+        """Return the largest k of the slots."""
         return int(self._k[slots].max())
 
     def _restart(self, slot: int) -> None:
@@ -264,7 +264,7 @@ class SteeredBatch:
             column[slot] = math.nan
         self._released.begin(slot, controller)
         if controller.released:
-            # The arrays end no step of it.
+            # Its steps are ended by its own stream, not by the arrays.
             self._table[slot], self._window[slot], self._limit[slot] = NO_DELIMITER, _NO_WINDOW, math.nan
 
     def _find(self, request: Request, history: Sequence[int]) -> _State | None:
@@ -272,7 +272,7 @@ class SteeredBatch:
             state = self._absent.take(request, seen)
             if state is not None:
                 return state
-            # A server that does not say who leaves may have given it another slot.
+            # A server that does not report who leaves may have moved it to another slot.
             for slot, other in self._requests.items():
                 if other == request and self._seen(slot) == seen:
                     return self._state_of(slot)
@@ -300,7 +300,7 @@ class SteeredBatch:
             self._confidence[slot] = self._entropy[slot] = math.nan
 
     def _push(self, slots: Slots, tokens: npt.NDArray[np.int64]) -> None:
-        """Take one token of each of the slots."""
+        """Process one token of each of the slots."""
         n_seen = self._n_seen[slots]
         self._recent[slots, n_seen % CONTEXT] = tokens
         self._digest[slots] = self._digest[slots] * np.uint64(PRIME) + tokens.astype(np.uint64)
@@ -328,7 +328,7 @@ class SteeredBatch:
             self._judge(slots[ended])
 
     def _taken(self, slots: Slots) -> npt.NDArray[np.bool_]:
-        """Return which of the slots just took a token that was forced upon them."""
+        """Return which of the slots just took a forced token."""
         forced = self._forced[slots]
         for slot in slots[forced].tolist():
             self._forced[slot] = False
@@ -338,7 +338,7 @@ class SteeredBatch:
         return forced
 
     def _judge(self, slots: Slots) -> None:
-        """End the step under way in each of the slots."""
+        """End the current step in each of the slots."""
         n_known = self._n_known[slots]
         confidences = np.where(n_known > 0, self._total[slots] / np.maximum(n_known, 1), math.nan)
         self._total[slots] = 0.0
@@ -356,7 +356,7 @@ class SteeredBatch:
             self._begin(slot)
 
     def _begin(self, slot: int) -> None:
-        """Let the reflection appear from here on."""
+        """Start to inject the reflection here."""
         n_seen = int(self._n_seen[slot])
         places = np.arange(max(0, n_seen - CONTEXT), n_seen) % CONTEXT
         before = self._vocabulary.context(self._recent[slot, places].tolist())

@@ -1,8 +1,8 @@
-"""vLLM in this process: offline batches, with the plugin that its servers have.
+"""vLLM in this process: offline batches, with the plugin that its servers use.
 
-All trajectories of all jobs are handed to vLLM at once, one request each, and come back as they finish; how
-many run together is vLLM's business. The seed of a trajectory is made from (seed, index), so it is the same
-whatever runs beside it, as far as the logits are: their last bits depend on the batch.
+All trajectories of all jobs are submitted to vLLM at once, one request each, and come back as they finish;
+vLLM decides how many run together. The seed of a trajectory is derived from (seed, index), so a trajectory is
+the same whatever runs beside it, as far as the logits are: their last bits depend on the batch.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class VllmEngine(BatchEngine):
         """Load a model: a folder, or ORG/NAME on the Hugging Face hub.
 
         Args:
-            model: Which.
+            model: The model.
             options: vLLM's own, by the names of its engine arguments: tensor_parallel_size,
                 gpu_memory_utilization, max_model_len, dtype, enforce_eager, ...
-            say: Called with a sentence before anything that takes long.
+            say: Called with a sentence before every slow operation.
         """
         self.model = model
         arguments = _arguments(options or {})
@@ -60,7 +60,7 @@ class VllmEngine(BatchEngine):
         self._n_calls = 0
 
     def release(self) -> None:
-        """End vLLM."""
+        """Shut vLLM down."""
         self._engine.engine_core.shutdown()
         del self._engine, self._llm
 
@@ -114,12 +114,12 @@ class VllmEngine(BatchEngine):
         return xargs
 
     def _add(self, number: int, job: Job, xargs: Xargs | None, live: dict[str, VllmReply]) -> str | None:
-        """Hand the trajectories of one job to vLLM, or return why its prompt does not fit."""
+        """Submit the trajectories of one job to vLLM, or return why its prompt does not fit."""
         params = job.params
         if params.n_logprobs > self._max_logprobs >= 0:
             raise InputError(
-                f"n_logprobs is {params.n_logprobs}, and vLLM gives {self._max_logprobs} at most: ask for"
-                " fewer, or raise its option max_logprobs"
+                f"n_logprobs is {params.n_logprobs}, and vLLM gives {self._max_logprobs} at most: use a"
+                " smaller number, or raise its option max_logprobs"
             )
         prompt = self._prompt(job.messages, params.thinking)
         if len(prompt) >= self._n_context:
@@ -134,7 +134,7 @@ class VllmEngine(BatchEngine):
             try:
                 self._engine.add_request(name, rendered, _sampling(params, index, max_tokens, xargs))
             except (VLLMClientError, ValueError) as error:
-                raise InputError(f"vLLM takes no such request: {_line(error)}") from error
+                raise InputError(f"vLLM rejects the request: {_line(error)}") from error
             live[name] = VllmReply(number, index, params, len(prompt))
         return None
 
@@ -144,13 +144,13 @@ class VllmEngine(BatchEngine):
         return tokens
 
     def _step(self, live: dict[str, VllmReply]) -> list[VllmReply]:
-        """Let vLLM decode once, and return the replies that have ended."""
+        """Run one decoding step of vLLM, and return the replies that have ended."""
         from vllm.exceptions import VLLMServerError
 
         try:
             outputs = self._engine.step()
         except (VLLMServerError, RuntimeError) as error:
-            raise EngineError(f"vLLM failed while it sampled: {_line(error)}") from error
+            raise EngineError(f"vLLM failed while sampling: {_line(error)}") from error
         finished = []
         for output in outputs:
             reply = live.get(output.request_id)
@@ -175,11 +175,11 @@ def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
             raise UnknownNameError("option of vLLM", name, sorted(known - {"model"}))
     mode = options.get("logprobs_mode", "raw_logprobs")
     if mode != "raw_logprobs":
-        raise InputError(f"logprobs_mode is {mode!r}: confidences are made of raw_logprobs; leave it out")
+        raise InputError(f"logprobs_mode is {mode!r}: confidences need raw_logprobs; leave it out")
     named = list(options.get("logits_processors") or ())
     arguments = {**options, "logits_processors": named if PLUGIN in named else [*named, PLUGIN]}
     if current_platform.is_cpu():
-        # vLLM 0.32 fails on a processor when a request with a seed is read in chunks.
+        # With a logits processor, vLLM 0.32 fails when it reads a request with a seed in chunks.
         arguments.setdefault("enable_chunked_prefill", False)
     return arguments
 
@@ -216,5 +216,5 @@ def _sampling(params: SamplingParams, index: int, max_tokens: int, xargs: Xargs 
 
 
 def _line(error: BaseException) -> str:
-    """Return what an error says, in one line."""
+    """Return the message of an error as one line."""
     return " ".join(str(error).split())[:300] or type(error).__name__

@@ -2,9 +2,9 @@
 
     vllm serve MODEL --logits-processors distrivote.engines.vllm.plugin:SelfStepConf
 
-A request switches it on by `vllm_xargs` (see `vllm_args`); others are left as they are, and cost nothing.
-vLLM has two interfaces for processors; this class is both, and which one it is used by shows when it is made.
-vLLM loads this file, in the process that takes requests and in those that run the model.
+A request switches it on by `vllm_xargs` (see `args`); other requests are left alone and cost nothing. vLLM
+has two interfaces for processors; this class implements both, and its constructor's arguments show which one
+is used. vLLM imports this file in the process that accepts requests and in those that run the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from distrivote.engines.tokens.tables import cutter, end_tokens_of, table_of
 from distrivote.engines.vllm.args import controller_of
 from distrivote.engines.vllm.batch import SteeredBatch
 from distrivote.engines.vllm.logits import Transfer, exchanged, forced, top_logprobs, with_likeliest
-from distrivote.engines.vllm.rows import Rows
+from distrivote.engines.vllm.rows import BatchRows
 from distrivote.engines.vllm.slots import SlottedSteering
 from distrivote.errors import InputError
 
@@ -39,10 +39,10 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "frequency_penalty": (0.0,),
     "repetition_penalty": (1.0,),
 }
-"""What changes a model's logits before a processor sees them, with the values that do not."""
+"""The parameters that change a model's logits before a processor sees them, with their neutral values."""
 
 _MADE: WeakValueDictionary[int, SelfStepConf] = WeakValueDictionary()
-"""The processor of each engine, by its configuration's identity."""
+"""The processor of each engine, by the identity of its configuration."""
 
 
 class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
@@ -55,20 +55,18 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
         if controller is None:
             return
         if controller.guard:
-            raise InputError(
-                "ssc_guard is 1: in a vLLM server the end of the text can't be turned down; leave it at 0"
-            )
+            raise InputError("ssc_guard is 1: a vLLM server can't prevent the end of the text; leave it at 0")
         for name, neutral in _NEUTRAL.items():
             value = getattr(sampling_params, name, neutral[0])
             if value not in neutral:
                 raise InputError(
-                    f"{name} is {value}: SelfStepConf judges what the model says by itself, and with this it"
-                    f" would not; leave it at {neutral[0]}, or leave ssc out"
+                    f"{name} is {value}: SelfStepConf needs the model's own probabilities, and this changes"
+                    f" them; leave it at {neutral[0]}, or leave ssc out"
                 )
 
     def __init__(self, vllm_config: Any, states: Any, is_pin_memory: bool | None = None) -> None:
-        """Be made by vLLM: in V1 with a device and whether memory is pinned, in V2 with its requests."""
-        self._rows: Rows | None = None
+        """Called by vLLM: in V1 with a device and whether memory is pinned, in V2 with its requests."""
+        self._rows: BatchRows | None = None
         self._slotted: SlottedSteering | None = None
         if not self._is_needed(vllm_config):
             return
@@ -80,14 +78,14 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
         if is_pin_memory is None:
             self._slotted = SlottedSteering(self._batch, states)
             return
-        self._rows = Rows(self._batch, vllm_config.scheduler_config.max_num_seqs)
+        self._rows = BatchRows(self._batch, vllm_config.scheduler_config.max_num_seqs)
         self._transfer = Transfer()
         self._has_likeliest = False
         self._device_rows: torch.Tensor | None = None
 
     @staticmethod
     def _is_needed(vllm_config: Any) -> bool:
-        # Named on the command line and found by its entry point, it is made twice.
+        # If it is named on the command line and also found by its entry point, it is created twice.
         if id(vllm_config) in _MADE:
             return False
         hindrance = None
@@ -107,7 +105,7 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
     # Model Runner V1
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow the requests as they come, go and change their rows."""
+        """Follow requests as they come, go and change rows."""
         rows = self._rows
         if batch_update is None or rows is None:
             return
@@ -135,7 +133,7 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
         exchanged(logits, [(int(rows.rows[place]), token) for place, token in swaps])
         return forced(logits, [(int(rows.rows[place]), token) for place, token in due])
 
-    def _watched(self, logits: torch.Tensor, rows: Rows) -> torch.Tensor:
+    def _watched(self, logits: torch.Tensor, rows: BatchRows) -> torch.Tensor:
         if len(rows.rows) == logits.shape[0]:
             return logits
         if self._device_rows is None:
@@ -143,7 +141,7 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
         return logits[self._device_rows]
 
     def _observe(self) -> None:
-        """Take what the model said in the step before."""
+        """Record the log-probabilities of the previous step."""
         arrived = self._transfer.finish()
         if arrived is None or self._rows is None:
             return
@@ -155,7 +153,7 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
     # Model Runner V2
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        """Let a request into a slot and return whether it is watched."""
+        """Put a request into a slot and return whether it is steered."""
         return self._slotted is not None and self._slotted.add_request(req_idx, sampling_params)
 
 
@@ -166,9 +164,9 @@ def _batch(model_config: Any, n_slots: int) -> SteeredBatch:
 
 
 def _ask_for_tokens(input_batch: Any) -> None:
-    """Let vLLM tell the sampled tokens although it schedules ahead.
+    """Make vLLM provide the sampled tokens although it schedules ahead.
 
-    It does so for processors that its command line names, and forgets those that it found by their entry
+    It does so for processors that its command line names, but not for those that it found by their entry
     point. The switch is in the object that calls `update_state`.
     """
     if hasattr(input_batch, "logitsprocs_need_output_token_ids"):

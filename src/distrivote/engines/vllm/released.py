@@ -1,7 +1,7 @@
-"""SelfStepConf as published, for those requests of a batch that ask for it: one stream each.
+"""SelfStepConf as published, for the requests of a batch that ask for it: one stream each.
 
-It goes by the most likely token of a position, so it wants to know which that was. These requests are few and
-there to be compared with the paper, so that they need no arrays; the others cost nothing.
+It depends on the most likely token of each position, so it has to be told which that was. These requests are
+few and serve to compare with the paper, so they need no arrays; other requests cost nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Slots = npt.NDArray[np.intp]
 
 @dataclass(slots=True)
 class Released:
-    """One of them."""
+    """The state of one such request."""
 
     stream: ReleasedStream
     likeliest: int | None = None
@@ -29,7 +29,7 @@ class Released:
 
 
 class ReleasedSlots:
-    """These requests, by their slots."""
+    """Such requests, by slot."""
 
     def __init__(
         self, table: TokenTable, cut: Callable[[str, str], Sequence[int]], end_tokens: Collection[int]
@@ -43,12 +43,12 @@ class ReleasedSlots:
         return bool(self._requests)
 
     def begin(self, slot: int, controller: SelfStepConf) -> None:
-        """Take a request that begins; one that is not steered in this way is passed over."""
+        """Add a new request; one that is not steered as published is ignored."""
         stream = controller.start()
         self.put(slot, Released(stream) if isinstance(stream, ReleasedStream) else None)
 
     def put(self, slot: int, request: Released | None) -> None:
-        """Take a request that comes back, None for one of another kind."""
+        """Add a request that comes back, None for one of another kind."""
         self.drop(slot)
         if request is not None:
             self._requests[slot] = request
@@ -57,11 +57,11 @@ class ReleasedSlots:
         self._requests.pop(slot, None)
 
     def copy_of(self, slot: int) -> Released | None:
-        """Return the request of a slot as it is now, None if it has none of these."""
+        """Return a copy of the request of a slot, None if it is of another kind."""
         return copy.deepcopy(self._requests.get(slot))
 
     def observe(self, slots: Slots, likeliest: npt.NDArray[np.int64]) -> None:
-        """Take which tokens are the most likely where the slots are being sampled."""
+        """Record the most likely tokens at the positions that are being sampled."""
         for slot, token in zip(slots.tolist(), likeliest.tolist(), strict=True):
             if slot in self._requests:
                 self._requests[slot].likeliest = token
@@ -69,7 +69,7 @@ class ReleasedSlots:
     def push(
         self, slots: Slots, confidences: npt.NDArray[np.float64], entropies: npt.NDArray[np.float64]
     ) -> None:
-        """Take one token of each of the slots; a position that was not observed is passed over."""
+        """Process one token of each of the slots; a position that was not observed is ignored."""
         for slot, confidence, entropy in zip(
             slots.tolist(), confidences.tolist(), entropies.tolist(), strict=True
         ):
@@ -80,11 +80,11 @@ class ReleasedSlots:
             text = None if ends else self._table.pieces[request.likeliest].decode("utf-8", "replace")
             request.likeliest = None
             request.stream.look(text, confidence, entropy)
-            # What was sampled makes no difference to what is exchanged.
+            # What was sampled does not affect what is exchanged.
             request.stream.push("", confidence)
 
     def exchanged(self, slots: Slots) -> list[tuple[int, int]]:
-        """Return the places of `slots` where a token is to be exchanged now, with the token."""
+        """Return the indices of `slots` where a token is to be exchanged now, with the token."""
         if not self._requests:
             return []
         requests = [(place, self._requests.get(slot)) for place, slot in enumerate(slots.tolist())]

@@ -1,9 +1,8 @@
-"""What vLLM sends, token by token -> trajectories with the record of their steering.
+"""From vLLM's output, token by token, to trajectories with the record of their steering.
 
-The record is made as the plugin acted: by the same stream of the controller, from the same
-log-probabilities, with reflections cut into tokens in the same way. As published it also takes the most
-likely tokens, which vLLM sends as the first of the largest ones. vLLM's text is not used: the text of a
-trajectory is that of its tokens.
+The record repeats what the plugin did: the same controller stream, the same log-probabilities, reflections
+tokenized in the same way. SelfStepConf as published also needs the most likely tokens, which vLLM sends first
+among the top ones. vLLM's text is not used: the text of a trajectory is that of its tokens.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from distrivote.trajectory import Floats, Interventions, Trajectory
 
 
 class VllmReply:
-    """One reply under way."""
+    """One unfinished reply."""
 
     def __init__(
         self, job: int, index: int, params: SamplingParams, n_prompt_tokens: int | None = None
@@ -39,11 +38,11 @@ class VllmReply:
         self._params = params
         self._n_prompt_tokens = n_prompt_tokens
         self._rows: list[list[float]] = []
-        """Of each token its own log-probability, then the largest ones."""
+        """For each token its own log-probability, then the largest ones."""
         self._likeliest: list[int] = []
 
     def add(self, sample: Any) -> None:
-        """Take what is new in a `CompletionOutput`, with flat log-probabilities."""
+        """Add what is new in a `CompletionOutput`, with flat log-probabilities."""
         flat = sample.logprobs
         self.tokens += sample.token_ids
         for start, end in zip(flat.start_indices, flat.end_indices, strict=True):
@@ -54,7 +53,7 @@ class VllmReply:
         self.finish_reason = sample.finish_reason
         self.seconds = time.perf_counter() - self._begun
         if sample.finish_reason == "stop" and not isinstance(sample.stop_reason, str):
-            # The token that ends a text is no part of it.
+            # The token that ends a text is not part of it.
             del self.tokens[-1:], self._rows[-1:]
 
     def trajectory(
@@ -68,9 +67,9 @@ class VllmReply:
 
         Args:
             table: The vocabulary.
-            tokens_of: Cuts a reflection into tokens, as the plugin does.
+            tokens_of: Tokenizes a reflection, as the plugin does.
             controller: None if nothing steered it.
-            end_tokens: Those that end a text.
+            end_tokens: The tokens that end a text.
         """
         k = self._params.n_logprobs
         n = len(self.tokens)

@@ -1,8 +1,8 @@
-"""Which row of vLLM's batch (Model Runner V1) is whose, and what was sampled in it.
+"""Which request is in which row of vLLM's batch (Model Runner V1), and what was sampled for it.
 
 vLLM keeps its requests in rows. Between two decoding steps rows are freed, filled and moved, in this order,
-and a row that is filled may be one that was not said to be free. Rows whose request does not ask for
-SelfStepConf are not known here. Only the names of vLLM's fields are used, so nothing of it is imported.
+and a row that is filled may be one that was not reported as freed. Rows whose request does not ask for
+SelfStepConf are ignored here. Only the names of vLLM's fields are used, so nothing of it is imported.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from distrivote.engines.vllm.batch import SteeredBatch
 from distrivote.engines.vllm.released import Slots
 
 _UNKNOWN = -1
-"""What stands in a reply for a token that is still on its way from the device."""
+"""The placeholder in a reply for a token that has not arrived from the device yet."""
 
 
-class _Seat(NamedTuple):
+class _Occupant(NamedTuple):
     slot: int
     reply: list[int]
     """The tokens so far; vLLM appends to it."""
 
 
-class Rows:
+class BatchRows:
     """The rows that SelfStepConf watches."""
 
     def __init__(self, batch: SteeredBatch, n_rows: int) -> None:
         self._batch = batch
         self._free = list(range(n_rows - 1, -1, -1))
-        self._seats: dict[int, _Seat] = {}
+        self._occupants: dict[int, _Occupant] = {}
         self._replies: list[list[int]] = []
         self.rows: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         """In ascending order."""
 
         self.slots: Slots = np.empty(0, dtype=np.intp)
-        """Of the requests in these rows."""
+        """The slots of the requests in these rows."""
 
     def update(self, update: Any) -> None:
         """Follow a `BatchUpdate`."""
@@ -53,19 +53,19 @@ class Rows:
                 slot = self._free.pop()
                 origin = (params.seed, None if prompt is None else hash(tuple(prompt)))
                 self._batch.add(slot, controller, wanted_k(params), origin, _known(reply))
-                self._seats[row] = _Seat(slot, reply)
+                self._occupants[row] = _Occupant(slot, reply)
         for row, target, direction in update.moved:
-            moved = self._seats.pop(row, None)
-            if direction.name == "SWAP" and target in self._seats:
-                self._seats[row] = self._seats.pop(target)
+            moved = self._occupants.pop(row, None)
+            if direction.name == "SWAP" and target in self._occupants:
+                self._occupants[row] = self._occupants.pop(target)
             else:
                 self._leave(target)
             if moved is not None:
-                self._seats[target] = moved
-        rows = sorted(self._seats)
+                self._occupants[target] = moved
+        rows = sorted(self._occupants)
         self.rows = np.array(rows, dtype=np.int64)
-        self.slots = np.array([self._seats[row].slot for row in rows], dtype=np.intp)
-        self._replies = [self._seats[row].reply for row in rows]
+        self.slots = np.array([self._occupants[row].slot for row in rows], dtype=np.intp)
+        self._replies = [self._occupants[row].reply for row in rows]
 
     def advance(self) -> None:
         """Report what was sampled in all rows."""
@@ -81,16 +81,16 @@ class Rows:
         return _known(self._replies[place])
 
     def _leave(self, row: int) -> None:
-        seat = self._seats.pop(row, None)
-        if seat is not None:
-            self._batch.drop(seat.slot)
-            self._free.append(seat.slot)
+        occupant = self._occupants.pop(row, None)
+        if occupant is not None:
+            self._batch.drop(occupant.slot)
+            self._free.append(occupant.slot)
 
 
 def wanted_k(params: Any) -> int:
-    """Return how many log-probabilities a request's confidences are made of: those that it gets to see.
+    """Return the k of a request: the number of log-probabilities that it asks to see.
 
-    It is never more than the usual number, and one that sees fewer than 2 gets that.
+    It is at most the default; a request that asks for fewer than 2 gets the default.
     """
     given = params.logprobs
     return DEFAULT_K if given is None or given < 2 else min(int(given), DEFAULT_K)

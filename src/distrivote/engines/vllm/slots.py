@@ -1,10 +1,10 @@
 """SelfStepConf in vLLM's Model Runner V2, where requests keep their slots and tokens stay on the device.
 
-What a decoding step has to know (the token that was fed, the largest log-probabilities) comes to the host in
-one transfer. A request that comes back after a preemption may get another slot; its tokens are read from
-the device then, and only then. Only the names of vLLM's fields are used, so nothing of it is imported.
+What a decoding step needs (the token that was fed, the largest log-probabilities) comes to the host in one
+transfer. A request that comes back after a preemption may get another slot; only then are its tokens read
+from the device. Only the names of vLLM's fields are used, so nothing of it is imported.
 
-A step with several rows per request (speculative decoding) is left as it is.
+A step with several rows per request (speculative decoding) is not steered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from distrivote.steering import SelfStepConf
 
 
 class SlottedSteering:
-    """The state behind the V2 interface."""
+    """The implementation of the V2 interface."""
 
     def __init__(self, batch: SteeredBatch, states: Any) -> None:
         """Take vLLM's `LogitsProcRequestState`."""
@@ -33,7 +33,7 @@ class SlottedSteering:
         self._returning: dict[int, tuple[SelfStepConf, int, Any]] = {}
 
     def add_request(self, slot: int, params: Any) -> bool:
-        """Let a request into a slot and return whether it is watched."""
+        """Put a request into a slot and return whether it is steered."""
         controller = controller_of(params.extra_args)
         self._batch.drop(slot)
         self._returning.pop(slot, None)
@@ -43,7 +43,7 @@ class SlottedSteering:
         n_prompt = int(self._states.prompt_len.np[slot])
         origin = (params.seed, n_prompt)
         if int(self._states.prefill_len.np[slot]) > n_prompt:
-            # Its tokens are not on the device yet: they are looked at when it is decoded.
+            # Its tokens are not on the device yet: they are read when it is decoded.
             self._returning[slot] = (controller, wanted_k(params), origin)
         else:
             self._batch.add(slot, controller, wanted_k(params), origin)
@@ -55,7 +55,7 @@ class SlottedSteering:
         if not self._watched[slots].any() or logits.shape[0] != len(slots):
             return logits
         lengths = context.seq_lens_upper_bound_np[: len(slots)]
-        # A prompt that is not whole yet is followed by no token.
+        # No token was sampled after a prompt that is read only in part.
         rows = np.flatnonzero(self._watched[slots] & (lengths >= self._states.prefill_len.np[slots]))
         if not len(rows):
             return logits

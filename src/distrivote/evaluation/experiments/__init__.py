@@ -1,1 +1,1 @@
-"""The paper's tables and figures by name, each a few lines of data on shared machinery."""
+"""The paper's tables and figures by name, each defined by a few lines of data on shared code."""

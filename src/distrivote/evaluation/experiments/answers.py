@@ -2,8 +2,8 @@
 
 Each of the 8 most frequent answers is drawn as the Gaussian of its trajectories' confidences, and each of the
 30 most frequent by itself, as a histogram. A mixture with as many components as answers is fitted to the same
-confidences without knowing the answers: how far its components are the answers says whether confidence could
-tell them apart.
+confidences without knowing the answers: how well its components match the answers says whether confidence
+could distinguish them.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _mixture_table(name: str, where: str, found: Sequence[Answer]) -> Table:
 
 
 def mixture_row(found: Sequence[Answer]) -> dict[str, Cell]:
-    """Return how far a mixture with as many components as answers tells these apart."""
+    """Return how far a mixture with as many components as answers separates these."""
     values = np.concatenate([answer.values for answer in found])
     answers = np.repeat(np.arange(len(found)), [len(answer.values) for answer in found])
     components = fit_mixture(values, len(found)).labels

@@ -1,7 +1,7 @@
-"""What an experiment is: it asks for measurements, and makes tables and charts of them.
+"""The interface of experiments: each requests measurements and makes tables and charts from them.
 
-All experiments of an evaluation ask first, everything is measured together, and then each makes its
-result: what two of them need is measured once.
+All experiments of an evaluation make their requests first, everything is measured together, and then each
+makes its result: what two of them need is measured once.
 """
 
 from __future__ import annotations
@@ -36,13 +36,19 @@ class Setting:
     n_repeats: int
     seed: int
     published: Published | None = None
-    """The paper's numbers, where they are to be shown."""
+    """The paper's numbers, if they are to be shown."""
 
     clock: Callable[[], float] | None = None
-    """Seconds, for the time that splits take; without one no times are shown."""
+    """Returns seconds, to measure the time of splits; without it no times are shown."""
 
     shared: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """The questions that both arms have, for the sets whose arms do not have the same."""
+    """The questions that both arms have, for sets whose arms have different ones."""
+
+    rules: tuple[str, ...] = ()
+    """Stopping rules to compare; none: those that the experiment has."""
+
+    slots: int | None = None
+    """Trajectories in progress at a time, where stopping rules are replayed; None: one after the other."""
 
     def arm(self, source: int) -> PoolSet:
         """Return a set with the questions on which it is compared."""
@@ -55,7 +61,7 @@ class Setting:
 
 
 class Findings(NamedTuple):
-    """What an experiment made of the measurements."""
+    """The result of an experiment."""
 
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
@@ -73,7 +79,7 @@ class Experiment:
     make: Callable[[Setting, Scores], Findings]
     asks: Callable[[Setting], Iterable[Ask]] = field(default=lambda _: ())
     reads: tuple[str, ...] = ()
-    """What it reads beyond answers and confidences, as `loading.READS` names it."""
+    """What it reads besides answers and confidences, by the names of `loading.READS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ def line(
 
 
 def asks_of(setting: Setting, lines: Iterable[Line]) -> Iterator[Ask]:
-    """Yield what lines need, in every study that has their sets."""
+    """Yield the requests of lines, for every study that has their sets."""
     lines = list(lines)
     for study in setting.studies:
         for bench in study.benches:
@@ -123,7 +129,7 @@ def asks_of(setting: Setting, lines: Iterable[Line]) -> Iterator[Ask]:
 def samples_of(
     setting: Setting, scores: Scores, study: Study, line: Line, value: str = "correct"
 ) -> dict[str, list[Sample]]:
-    """Return a line's samples by column: each benchmark, and the average where all are there."""
+    """Return a line's samples by column: each benchmark, and the average if all are there."""
     found: dict[str, list[Sample]] = {}
     for bench in study.benches:
         source = bench.which(line.starred)
@@ -161,7 +167,7 @@ def cell_column(
     best: Literal["highest", "lowest"] | None = "highest",
     paper: str | None = None,
 ) -> Column:
-    """Return the column that shows the fields of `cells`, and where it says a best one, what is near it."""
+    """Return the column that shows the fields of `cells`, with what is near the best if that is marked."""
     near = f"{name}_near" if best else None
     ends = (f"{name}_low", f"{name}_high")
     return Column(name, label, kind, decimals, f"{name}_sd", *ends, best, near, paper)

@@ -1,7 +1,7 @@
-"""Are the probabilities to be believed, and what does abstaining buy? Two experiments.
+"""Two experiments: are the probabilities right, and what does abstention gain?
 
-Beside the probability of the calibration that ships stands what people take for one: the winner's share of
-the votes. Both speak of the same winners, of `auto`, of DistriVoting and of the majority, on the same draws.
+The probability of the default calibration is compared with what is often used as one: the winner's share of
+the votes. Both are about the same winners (of `auto`, DistriVoting and the majority) on the same draws.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from distrivote.evaluation.winners import METHODS, Winners, votes_of
 from distrivote.voting.probability import Calibration
 
 CLAIMS = {"probability": "probability", "share": "share of votes"}
-"""What is said of a winner, with its words."""
+"""The claims about a winner -> their labels."""
 
 _PERFECT = "perfect"
 _COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.5)
@@ -36,12 +36,12 @@ _MOST_POINTS = 200
 
 
 class Claims(NamedTuple):
-    """What is said of one method's winners on one set: (n_questions, n_repeats)."""
+    """The claims about one method's winners on one set: (n_questions, n_repeats)."""
 
     name: str
     method: str
     samples: tuple[Sample, ...]
-    """Nothing but the questions' names and places, for the intervals: a sample of zeros per set."""
+    """Only the questions' names and positions, for the intervals: a sample of zeros per set."""
 
     winners: Winners
 
@@ -55,7 +55,7 @@ class Claims(NamedTuple):
         return self.winners.right[self.winners.answered]
 
     def errors(self, what: str) -> list[Sample]:
-        """Return the squared errors by question; no answer claims 0 and is right in that."""
+        """Return the squared errors by question; without an answer the claim is 0, which is right."""
         squares = np.square(getattr(self.winners, what) - self.winners.right)
         found, start = [], 0
         for sample in self.samples:
@@ -211,12 +211,12 @@ def _make_risk(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
 
 
 def _accuracy_at(parts: list[Part], coverage: float) -> float:
-    """Return the accuracy of the smallest part that covers at least so much."""
+    """Return the accuracy of the smallest part with at least this coverage."""
     return next(part.accuracy for part in parts if part.coverage >= coverage - 1e-9)
 
 
 def _thinned(parts: list[Part]) -> list[Part]:
-    """Return at most so many of the parts as a line needs, the last among them."""
+    """Return at most as many parts as a line needs, including the last."""
     step = max(1, -(-len(parts) // _MOST_POINTS))
     return parts[::-1][::step][::-1]
 

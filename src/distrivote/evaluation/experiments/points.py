@@ -14,7 +14,7 @@ def point(
 
 
 def last_column(study: Study) -> str:
-    """Return the column that speaks for a study: the average, or its only benchmark."""
+    """Return the summary column of a study: the average, or its only benchmark."""
     return AVERAGE if len(study.benches) > 1 else study.benches[0].benchmark
 
 

@@ -14,6 +14,7 @@ from distrivote.evaluation.experiments import (
     settings,
     splits,
     steps,
+    stopping,
     sweeps,
     thresholds,
     trust,
@@ -36,6 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *settings.EXPERIMENTS,
         *trust.EXPERIMENTS,
         *calibration.EXPERIMENTS,
+        *stopping.EXPERIMENTS,
     )
 }
 
@@ -51,5 +53,5 @@ def experiments_named(names: Iterable[str]) -> tuple[Experiment, ...]:
 
 
 def reads_of(experiments: Iterable[Experiment]) -> tuple[str, ...]:
-    """Return what these experiments read beyond answers and confidences, for `load_pool_sets`."""
+    """Return what these experiments read besides answers and confidences, for `load_pool_sets`."""
     return tuple(dict.fromkeys(what for each in experiments for what in each.reads))

@@ -150,7 +150,7 @@ def _pass1_chart(points: Sequence[Row]) -> Chart:
 
 
 _PUBLISHED = {"paragraphs": "steps", "tokens": "tokens", "confidence": "confidence"}
-"""What the paper calls the lengths that it has."""
+"""The paper's names of its lengths."""
 
 
 def _make_length(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001

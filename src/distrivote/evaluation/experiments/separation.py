@@ -1,4 +1,4 @@
-"""How well does confidence tell right from wrong, with and without SelfStepConf? One experiment.
+"""How well does confidence separate right from wrong, with and without SelfStepConf? One experiment.
 
 Whole pools, no draws: AUROC pooled and within question, Acc, WAcc, the density difference between the
 two sides of the GMM split, the histogram of right and wrong, and the accuracy by rank of confidence, of all
@@ -158,7 +158,7 @@ def _joined(sets: Sequence[PoolSet]) -> Voters:
 
 
 def _pooled(setting: Setting, study: Study, way: Way) -> dict[str, PooledAuroc]:
-    """Return the AUROC of every benchmark that has one, and their mean where all have."""
+    """Return the AUROC of every benchmark that has one, and their mean if all have."""
     found = {}
     for each in sets_of(setting, study, way):
         one = pooled_auroc(each.pools, each.benchmark, setting.seed)
@@ -234,7 +234,7 @@ def histogram_edges(values: Floats) -> Floats:
 
 
 def histogram_rows(values: Floats, edges: Floats, n: int, answer: str, way: str) -> Iterator[Row]:
-    """Yield the share of n in every bin; what lies beyond the edges is in the outermost bins."""
+    """Yield the share of n in every bin; values beyond the edges are in the outermost bins."""
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
     for middle, count in zip((edges[1:] + edges[:-1]) / 2, counts, strict=True):
         yield {"confidence": float(middle), "share": float(count / n), "answer": answer, "way": way}
@@ -247,16 +247,8 @@ def _by_rank(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
         known = np.array([share for share in shares if share is not None])
         for i, share in enumerate(known.mean(axis=0) if len(known) else ()):
             rows.append({"rank": (i + 0.5) / N_RANKS, "share": float(share), "way": way.name})
-    return Chart(
-        f"{slug(study.model)}-by-rank",
-        "Are surer answers more often right?",
-        f"{study.model}, trajectories of each question in order of confidence, mean over questions",
-        "lines",
-        Axis("rank", "Rank of confidence in its question (0: least sure)", "percent"),
-        Axis("share", "Share of right answers", "percent"),
-        tuple(rows),
-        series="way",
-    )
+    words = "trajectories of each question in order of confidence, mean over questions"
+    return _rank_chart(study, "by-rank", "Are surer answers more often right?", words, rows, series="way")
 
 
 def _by_side(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
@@ -270,21 +262,37 @@ def _by_side(setting: Setting, study: Study, ways: Sequence[Way]) -> Chart:
             for rank in np.flatnonzero(members[side]).tolist():
                 share = float(right[side, rank] / members[side, rank])
                 rows.append({"rank": (rank + 0.5) / N_RANKS, "share": share, "side": words, "way": way.name})
+    title = "How right are the two sides of the split, by rank of confidence?"
+    words = "each question cut by two Gaussians; all trajectories of a rank and side together"
+    facet = "way" if len(ways) > 1 else None
+    return _rank_chart(study, "by-side", title, words, rows, series="side", facet=facet)
+
+
+def _rank_chart(
+    study: Study,
+    name: str,
+    title: str,
+    words: str,
+    rows: Sequence[Row],
+    series: str,
+    facet: str | None = None,
+) -> Chart:
+    """Return a chart of the share of right answers by rank of confidence."""
     return Chart(
-        f"{slug(study.model)}-by-side",
-        "How right are the two sides of the split, by rank of confidence?",
-        f"{study.model}, each question cut by two Gaussians; all trajectories of a rank and side together",
+        f"{slug(study.model)}-{name}",
+        title,
+        f"{study.model}, {words}",
         "lines",
         Axis("rank", "Rank of confidence in its question (0: least sure)", "percent"),
         Axis("share", "Share of right answers", "percent"),
         tuple(rows),
-        series="side",
-        facet="way" if len(ways) > 1 else None,
+        series=series,
+        facet=facet,
     )
 
 
 def side_counts(pool: Pool) -> Floats | None:
-    """Return the right ones and all in each twentieth by confidence, (2, 2, 20): likely wrong side first.
+    """Return the right ones and all in each 5% by confidence, (2, 2, 20): likely wrong side first.
 
     None if the pool has fewer than 20 answers.
     """
@@ -302,14 +310,14 @@ def side_counts(pool: Pool) -> Floats | None:
 
 
 def _ascending(batch: Voters) -> Ints:
-    """Return the places of the members from least to most sure, of equal ones the earlier as the surer."""
+    """Return the indices of the members from least to most sure; on a tie the earlier counts as surer."""
     values = batch.confidence[batch.members]
     places: Ints = len(values) - 1 - np.argsort(values[::-1], kind="stable")
     return places
 
 
 def rank_accuracies(pool: Pool) -> Floats | None:
-    """Return the accuracy in each twentieth of a pool by confidence; None if it has fewer than 20."""
+    """Return the accuracy in each 5% of a pool by confidence; None if it has fewer than 20."""
     batch = voters(pool)
     order = _ascending(batch)
     if len(order) < N_RANKS:

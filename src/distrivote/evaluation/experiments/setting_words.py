@@ -1,4 +1,4 @@
-"""Settings of SelfStepConf in words: as a person reads them, as the paper writes them, and in what order."""
+"""Settings of SelfStepConf in words: for people, as the paper writes them, and their order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SPLITS = {"delimiter \\n\\n": "\\n\\n", "delimiter \\n": "\\n"}
 
 
 def order(value: Cell) -> tuple[str, float]:
-    """Return where a setting stands: words by their first, numbers by their size."""
+    """Return the sort key of a setting: words by their first, numbers by their size."""
     if isinstance(value, (int, float)):
         return "", float(value)
     word, _, rest = str(value).partition(" ")
@@ -16,7 +16,7 @@ def order(value: Cell) -> tuple[str, float]:
 
 
 def words(value: Cell) -> Cell:
-    """Return a setting as a person reads it: `\\n\\n`, `window of 512`.
+    """Return a setting for people: `\\n\\n`, `window of 512`.
 
     >>> words("delimiter \\\\n\\\\n exact"), words("entropy 0.672 200"), words(0.8)
     ('\\\\n\\\\n, exact token', 'entropy > 0.672 (200+)', 0.8)

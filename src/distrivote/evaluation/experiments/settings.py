@@ -35,11 +35,11 @@ from distrivote.nouns import count
 Key = tuple[Cell, ...]
 
 _IGNORED = (*CONDITIONS, "exact_token")
-"""What the sets of a study share on each benchmark, and what the splitter's words say already."""
+"""Settings that the sets of a study share on each benchmark, or that the splitter's words include."""
 
 
 class _Variants(NamedTuple):
-    """The sets of a study that differ in some settings alone."""
+    """The sets of a study that differ only in some settings."""
 
     sources: dict[Key, dict[str, int]]
     """For each value of the settings, the set of every benchmark."""
@@ -64,7 +64,7 @@ class Sensitivity(Compared):
 
     method: str = ""
     word: str | None = None
-    """What the paper calls the setting, if not by its name."""
+    """The paper's name of the setting, if it is another one."""
 
     def variants(self, setting: Setting, study: Study) -> _Variants:
         """Return the largest group of sets that are alike in all other settings.
@@ -160,7 +160,7 @@ class Sensitivity(Compared):
     ) -> Iterator[str]:
         if variants.left_out:
             names = ", ".join(setting.sets[source].name for source in variants.left_out)
-            yield f"{study.model}: left out, for they differ in other settings or come twice: {names}"
+            yield f"{study.model}: left out because they differ in other settings or are duplicates: {names}"
         compared = [
             setting.sets[source].settings
             for sources in variants.sources.values()
@@ -174,7 +174,8 @@ class Sensitivity(Compared):
         if known and ours:
             yield (
                 f"{study.model}: the paper's runs are SelfStepConf.as_published(),"
-                f" and {len(ours)} of these {len(compared)} are not: reflections and lengths do not compare"
+                f" and {len(ours)} of these {len(compared)} are not:"
+                " reflections and lengths are not comparable"
             )
 
     def _row(
@@ -205,7 +206,7 @@ class Sensitivity(Compared):
         key: Key,
         column: str | None,
     ) -> dict[str, Cell]:
-        """Return a measure's fields; `column` is None where no number of the paper would compare."""
+        """Return a measure's fields; `column` is None if no number of the paper is comparable."""
         row: dict[str, Cell] = dict(cells(name, found))
         if column is not None:
             metric = metric.lower() if self.method and name == "pass1" else metric
@@ -222,7 +223,7 @@ class Sensitivity(Compared):
 
 
 def _column(study: Study, variants: _Variants) -> str | None:
-    """Return the column of the paper's tables that compares: a single benchmark, or the mean over all."""
+    """Return the comparable column of the paper's tables: a single benchmark, or the mean over all."""
     if len(variants.questions) == 1:
         return next(iter(variants.questions))
     return AVERAGE if len(variants.questions) == len(study.benches) else None
@@ -235,7 +236,7 @@ def _where(study: Study, column: str | None, variants: _Variants) -> str:
 
 
 def _of_questions(setting: Setting, variants: _Variants) -> str:
-    """Say how many questions are compared, where some runs have more."""
+    """Say how many questions are compared, if some runs have more."""
     sizes = {sum(len(setting.sets[s].pools) for s in found.values()) for found in variants.sources.values()}
     return "" if sizes == {variants.n_questions} else f", {count(variants.n_questions, 'common question')}"
 

@@ -1,4 +1,4 @@
-"""Experiments that look inside trajectories: trace, top-k-mass, and the course of the threshold."""
+"""Experiments about steps of trajectories: trace, top-k-mass, and the threshold over steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOKENS, _CONFIDENCE = Axis("token", "Token", "whole"), Axis("confidence", "Conf
 
 
 class Spot(NamedTuple):
-    """Where a trajectory is found: the same one in runs with the same seed."""
+    """The position of a trajectory: the same one in runs with the same seed."""
 
     question: str
     sample: int
@@ -32,7 +32,7 @@ class Spot(NamedTuple):
 
 
 def _taus(trace: Trace, each: PoolSet) -> Sequence[float]:
-    """Return the threshold behind each step of a set's trajectory."""
+    """Return the threshold after each step of a set's trajectory."""
     steps = (tuple(trace.step_ends.tolist()), tuple(trace.step_confidences.tolist()))
     record = Interventions((), *steps, trace.unfinished)
     return thresholds(record, _number(each, "alpha"), _number(each, "delta"))
@@ -81,7 +81,7 @@ def _by_spot(each: PoolSet) -> dict[Spot, Trace]:
 
 
 def _most_reflected(traces: Sequence[Mapping[Spot, Trace]]) -> Spot | None:
-    """Return the trajectory that all have and that reflects most in the last one; of equals the longest."""
+    """Return the common trajectory with the most reflections in the last set; on a tie the longest."""
     if not traces:
         return None
     shared = [spot for spot in traces[-1] if all(spot in one for one in traces)]
@@ -136,7 +136,7 @@ def _trace_chart(
 
 
 def alpha_course(sets: Sequence[PoolSet], model: str) -> Chart | None:
-    """Return how the threshold runs in one trajectory of each of the runs with different alpha."""
+    """Return the threshold over one trajectory of each of the runs with different alpha."""
     traces = [_by_spot(each) for each in sets]
     spot = _most_reflected(traces)
     if spot is None:

@@ -1,4 +1,4 @@
-"""Experiments that follow methods over a range of one parameter: budget, intervals."""
+"""Experiments with methods over a range of one parameter: budget, intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of lines: a row per method, a column per benchmark, the paper's numbers beside.
+"""Tables of lines: a row per method, a column per benchmark, with the paper's numbers.
 
 Shared by all experiments that measure lines on draws.
 """
@@ -31,7 +31,7 @@ from distrivote.evaluation.studies import Study
 from distrivote.nouns import count
 
 GREEDY = "temperature=0"
-"""The paper's setting where it has one response per question, the likeliest."""
+"""The paper's temperature for tables with one response per question, the most likely."""
 
 
 class Paper(NamedTuple):
@@ -41,15 +41,15 @@ class Paper(NamedTuple):
     setting: str = ""
     metric: str = "voting_accuracy"
     scale: float = 100.0
-    """Of the paper's unit to ours."""
+    """The factor from the paper's unit to ours."""
 
 
 def published_value(
     setting: Setting, study: Study, paper: Paper | None, method: str | None, column: str
 ) -> float | None:
-    """Return the paper's number; its average only beside an average over the same five benchmarks.
+    """Return the paper's number; its average only for an average over the same five benchmarks.
 
-    Beside samples of another temperature than the paper's stands nothing.
+    None for samples of another temperature than the paper's.
     """
     if setting.published is None or paper is None or method is None:
         return None
@@ -68,7 +68,7 @@ def published_value(
 
 
 def paper_field(name: str, fields: Sequence[dict[str, Cell]], values: Sequence[float | None]) -> str | None:
-    """Put the paper's numbers beside those of a column, and return their field; None if there are none."""
+    """Add the paper's numbers of a column to the rows, and return their field; None if there are none."""
     if all(value is None for value in values):
         return None
     for field, value in zip(fields, values, strict=True):
@@ -77,7 +77,7 @@ def paper_field(name: str, fields: Sequence[dict[str, Cell]], values: Sequence[f
 
 
 def common_words(setting: Setting, study: Study) -> str:
-    """Say on how many questions arms are compared, where they do not have the same ones."""
+    """Say on how many questions arms are compared, if they have different ones."""
     parts = []
     for bench in study.benches:
         shared = None if bench.basic is None else setting.shared.get(bench.basic)
@@ -151,7 +151,7 @@ def line_table(
     """Return a table with a row per line and a column per benchmark.
 
     Args:
-        settings: Where the paper has the numbers of each line, by its label, if that differs by line.
+        settings: Where the paper has the numbers of each line, by its label, if lines differ in that.
     """
     columns = [Column("method", label)]
     fields: list[dict[str, Cell]] = [{"method": row.line.label} for row in rows]
@@ -211,7 +211,7 @@ def difference_table(
 def disagreements(
     setting: Setting, study: Study, rows: Sequence[Measured], pairs: Sequence[tuple[str, str]], paper: Paper
 ) -> list[str]:
-    """Return a note for each pair that is really ordered here, and the other way round in the paper."""
+    """Return a note for each pair with a real difference here and the opposite order in the paper."""
     by_label = {row.line.label: row for row in rows}
     column = columns_of(study)[-1]
     notes = []

@@ -21,7 +21,7 @@ _TITLE = "How much of the pool should a fixed filter keep?"
 
 
 def budget_of(setting: Setting, study: Study) -> int:
-    """Return the paper's budget where every question has so many, else the one that was asked for."""
+    """Return the paper's budget if every question has that many trajectories, otherwise the given one."""
     return PAPER_BUDGET if setting.reach(study) >= PAPER_BUDGET else setting.budget
 
 

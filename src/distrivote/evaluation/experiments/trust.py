@@ -1,8 +1,8 @@
-"""Is confidence to be trusted? Majority voting, DistriVoting and `auto` side by side, on any run.
+"""Can confidence be trusted? Majority voting, DistriVoting and `auto` compared on any run.
 
-For every pool set and several budgets: how often each is right, how far `auto` is from both, on the same
-questions and draws, how many questions it wins and loses against the majority, and what it learned about
-the worth of the confidences. The last budget is all that each question has, voted on once.
+For every pool set and several budgets: how often each is right, how far `auto` is from both on the same
+questions and draws, how many questions it wins and loses against the majority, and the trust that it learned.
+The last budget is all trajectories of each question, voted on once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from distrivote.evaluation.scoring import Scores, has_confidence
 from distrivote.evaluation.winners import WHOLE_RUN, Votes, votes_of
 
 WAYS = {"sc": "SC", "dis-gmm": "DIS-GMM", "auto": "auto, one question", WHOLE_RUN: WHOLE_RUN}
-"""What is compared, with the words of the tables."""
+"""What is compared -> the labels in tables."""
 
 _BUDGETS = (16, 32, 64)
 ALL = "all"
@@ -67,7 +67,7 @@ def _sample(source: PoolSet, right: Flags) -> Sample:
 
 
 def trials_of(source: PoolSet, budget: int, n_repeats: int, seed: int, *, whole: bool) -> list[Trial]:
-    """Return a set's trials: smaller budgets, the budget, and with `whole` all that each question has."""
+    """Return a set's trials: smaller budgets, the budget, and with `whole` all trajectories."""
     budgets: list[int | None] = [each for each in _BUDGETS if each < budget]
     budgets.append(budget)
     if whole:
@@ -193,7 +193,7 @@ def _chart(setting: Setting, rows: list[dict[str, Cell]]) -> Chart:
 
 
 def _short_names(sets: Sequence[PoolSet]) -> dict[str, str]:
-    """Return what tells the sets apart: the model or the benchmark, if that does, else the whole name."""
+    """Return names that distinguish the sets: the model or the benchmark if that is enough."""
     for words in ([each.model for each in sets], [each.benchmark for each in sets]):
         if len(set(words)) == len(sets):
             return {each.name: word for each, word in zip(sets, words, strict=True)}

@@ -80,7 +80,7 @@ _PARTS = (  # method, then GMM filter, reject filter, hierarchical vote as the p
     ("hier", "--", "--", "yes"),
 )
 _RELEASED = tuple(method for method, *_ in _PARTS if method not in ("wsc", "wsc-top50"))
-"""What the authors' released script counts in another way."""
+"""Methods in which the authors' released script differs."""
 
 COMPONENTS = (
     *(

@@ -1,6 +1,6 @@
 """Measures of whole pools, without draws, as lines of tables: one value per question.
 
-What basic inference and SelfStepConf are compared by.
+They compare basic inference and SelfStepConf.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from distrivote.evaluation.studies import Study
 
 
 class Way(NamedTuple):
-    """A way to sample, as the paper calls it."""
+    """A way to sample, by the paper's name."""
 
     name: str
     starred: bool
@@ -34,7 +34,7 @@ class Whole(NamedTuple):
     label: str
     value: Callable[[Pool], float]
     published: str = "-"
-    """What the paper calls it where it compares settings; "-" if it has none."""
+    """The paper's name of it in the comparison of settings; "-" if it has none."""
 
 
 def share_right(pool: Pool) -> float:

@@ -1,6 +1,6 @@
-"""The paper's grid: the runs that its tables are made of.
+"""The paper's grid: the runs that its tables need.
 
-A `Stage` is a set of runs that are evaluated together. Nothing here samples or knows where runs are stored.
+A `Stage` is a set of runs that are evaluated together. Sampling and storing are done elsewhere.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ BENCHMARKS = {"hmmt2025": 30, "gpqa-diamond": 198, "aime2024": 30, "aime2025": 3
 """The paper's, in its order, each with its number of questions."""
 
 FEWEST = 16
-"""Trajectories per question that a scaled grid keeps: with fewer a split of confidences is mostly noise."""
+"""The least trajectories per question of a scaled grid: with fewer a split of confidences is mostly noise."""
 
 DEFAULT_MAX_TOKENS = 32_768
-"""The context of most of the paper's models, for one that it does not have."""
+"""The context of most of the paper's models, used for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Arm:
     """Whether SelfStepConf steers."""
 
     changes: Mapping[str, Any] | None = None
-    """Settings of SelfStepConf that are not the defaults: alpha, delta, reflection, split (by its name)."""
+    """Settings of SelfStepConf that differ from the defaults: alpha, delta, reflection, split (by name)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ SWEEPS: dict[str, tuple[Stage, ...]] = {
     "reflection-token": (Stage("reflection-token", _WORDS, 64, ("reflection-token",)),),
     _AT_0: (Stage(_AT_0, _ARMS, 1, ("length", "trace", "top-k-mass"), temperature=0.0, top_logprobs=True),),
 }
-"""What the paper shows beside its main tables, each with the runs that it takes."""
+"""What the paper shows besides its main tables -> the runs that it needs."""
 
 _NEED_OTHER_RUNS = {"top-k-mass", *SWEEPS}
 
@@ -95,7 +95,7 @@ GRID = Stage("grid", _ARMS, 512, tuple(name for name in EXPERIMENTS if name not 
 
 
 def stages_named(sweeps: tuple[str, ...], ssc: bool = True) -> tuple[Stage, ...]:
-    """Return the stages of some sweeps, or the grid if there are none; `ssc` False keeps the plain arms."""
+    """Return the stages of some sweeps, or the grid if none are given; `ssc` False keeps only plain arms."""
     for name in sweeps:
         if name not in SWEEPS:
             raise UnknownNameError("sweep", name, SWEEPS)

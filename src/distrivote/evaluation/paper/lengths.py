@@ -1,7 +1,7 @@
-"""How many tokens a trajectory of the paper's grid will have, before any was sampled.
+"""The expected number of tokens of a trajectory of the paper's grid, before sampling.
 
-The paper has lengths of two models, at temperature 0. For others these are a guess, and where there is
-nothing to guess from a number is assumed. Every estimate says what it rests on.
+The paper has lengths of two models, at temperature 0. For other models these are used as an estimate, and
+without any a number is assumed. Every estimate names its source.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from distrivote.evaluation.paper.model_settings import ModelSettings
 from distrivote.evaluation.paper.published import published
 
 UNTHINKING_TOKENS = 4_096
-"""Assumed for the paper's benchmarks where a model does not think: the paper has no such lengths."""
+"""Assumed for the paper's benchmarks if a model does not think: the paper has no such lengths."""
 
 BYTES_PER_TRAJECTORY = 150.0
-"""Of a stored run, where its parts are merged: measures and numbers. Ours of short replies have 70 to 150."""
+"""Bytes per trajectory of a compacted run: measures and numbers. Our runs of short replies have 70 to 150."""
 
 BYTES_PER_TOKEN = 0.2
 """Steps and their confidences."""
 
 BYTES_OF_TEXT = 1.8
-"""Per token. Ours of short, similar replies have 0.5 to 0.8; long ones that differ compress less."""
+"""Per token. Our runs of short, similar replies have 0.5 to 0.8; long, varied ones compress less."""
 
 BYTES_OF_TOP_K = 60.0
-"""Per token, where the log-probabilities of the 20 most probable ones are kept."""
+"""Per token, if the log-probabilities of the 20 most probable ones are stored."""
 
 
 class Length(NamedTuple):
@@ -32,11 +32,11 @@ class Length(NamedTuple):
 
     n_tokens: float
     source: str
-    """What it rests on, in words."""
+    """The source of the estimate, in words."""
 
 
 def expected_length(settings: ModelSettings, benchmark: str, ssc: bool, max_tokens: int) -> Length:
-    """Return the length to expect of a model on a benchmark, by our name of it."""
+    """Return the expected length of a model on a benchmark, by our name of it."""
     found = published()
     if found.benchmark(benchmark) is not None:
         method = "SelfStepConf" if ssc else "BasicInference"

@@ -1,8 +1,7 @@
-"""How a model's name is written: as a path, in the hub's cache, as a file of weights, with its quantisation.
+"""Forms of a model's name: a path, the hub's cache, a file of weights, with its quantisation.
 
 `Qwen/Qwen3-14B`, `./models/Qwen3-14B/`, `models--Qwen--Qwen3-14B/snapshots/<hash>` and
-`Qwen3-14B-Q4_K_M.gguf` are one model; the last has other weights, which is kept. Which models the paper has
-is not known here.
+`Qwen3-14B-Q4_K_M.gguf` are one model; the last has quantised weights, which is part of the result.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _WEIGHTS = re.compile(
     re.IGNORECASE,
 )
 _WHOLE = ("bf16", "fp16", "f16", "f32")
-"""Weights as they were published, or as near as makes no difference."""
+"""Weights as published, or with no relevant difference."""
 
 
 class ModelName(NamedTuple):
@@ -29,7 +28,7 @@ class ModelName(NamedTuple):
     """The model's own name."""
 
     quantised: str | None = None
-    """How its weights were shortened, as the name says it; None if it does not say so."""
+    """The quantisation of its weights in the name; None if there is none."""
 
 
 def model_name(text: str) -> ModelName:
@@ -54,7 +53,7 @@ def model_name(text: str) -> ModelName:
 
 
 def normal_path(text: str) -> str:
-    """Return one spelling of a path or a name: no `./`, no slash at the end, no folders of the hub's cache.
+    """Return the canonical form of a path or a name: no `./`, no final slash, no folders of the hub's cache.
 
     >>> normal_path("./models//Qwen3-14B/"), normal_path("hub/models--Qwen--Qwen3-14B/snapshots/40c069/")
     ('models/Qwen3-14B', 'Qwen/Qwen3-14B')

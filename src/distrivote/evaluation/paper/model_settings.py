@@ -19,24 +19,24 @@ class ModelSettings:
     """How a model is sampled."""
 
     name: str | None
-    """What the paper calls it; None if it does not have it."""
+    """The paper's name of it; None if the paper does not have it."""
 
     max_tokens: int | None
-    """The paper's context; None where only the engine knows what it has room for."""
+    """The paper's context; None: the limit of the engine."""
 
     temperature: float = 0.6
     top_p: float = 0.95
     thinking: bool | None = None
-    """The switch of the chat template; None leaves it alone."""
+    """The switch of the chat template; None: not set."""
 
     system: str | None = None
     """The message that the authors sent before the question."""
 
     plain: bool = False
-    """Whether they put mathematical questions without an instruction."""
+    """Whether they sent mathematical questions without an instruction."""
 
     like: str | None = None
-    """The model whose published lengths are the best guess at this one's."""
+    """The model whose published lengths are the best estimate for this one."""
 
 
 _MODELS = {
@@ -56,7 +56,7 @@ _MODELS = {
 
 
 def model_settings(model: str, thinking: bool | None = None) -> ModelSettings:
-    """Return the paper's settings of a model; without thinking if that is said, or said in its name.
+    """Return the paper's settings of a model; without thinking if the argument or its name says so.
 
     >>> model_settings("Qwen/Qwen3-8B", thinking=False).temperature
     0.7

@@ -1,9 +1,9 @@
-"""The paper's own numbers, to be put beside measured ones.
+"""The paper's own numbers, to compare with measured ones.
 
 Source: "Believe Your Model: Distribution-Guided Confidence Calibration", all tables of the paper and its
 appendix, taken from its LaTeX source, and two numbers of its text: the density differences 0.165 and 0.251
 of its section on separation. `published.csv` holds 4,256 values: table, model, method, setting, benchmark,
-metric, value, spread, in the paper's units (percentages but for AUROC, density differences, counts, times).
+metric, value, spread, in the paper's units (percentages except AUROC, density differences, counts, times).
 They are facts about the authors' runs, not about this program; where they contradict each other,
 `CONTRADICTIONS` says so.
 """
@@ -108,10 +108,10 @@ class KnownModel(NamedTuple):
     """As the paper has it, without the star."""
 
     quantised: str | None
-    """How the weights were shortened, if the name says so: the paper's were not."""
+    """The quantisation of the weights, if the name has one: the paper's were not quantised."""
 
     thinking: bool | None
-    """Whether it thinks, as the name says it; None: the name does not say."""
+    """Whether it thinks, according to the name; None: the name does not say."""
 
 
 class Published:
@@ -127,7 +127,7 @@ class Published:
         return len(self._values)
 
     def known(self, name: str) -> KnownModel | None:
-        """Return the model that a name, a path or a file stands for, None if the paper has it not."""
+        """Return the model that a name, a path or a file stands for, None if the paper does not have it."""
         base, quantised = model_name(name.removeprefix("simulated "))
         plain = _plain(base)
         thinking = None
@@ -139,7 +139,7 @@ class Published:
         return None if known is None else KnownModel(known, quantised, thinking)
 
     def thinks(self, name: str, thinking: bool | None = None) -> bool | None:
-        """Return whether a model thinks: as it was told, else as its name says, else as it does by itself.
+        """Return whether a model thinks: by the setting, otherwise by its name, otherwise by its default.
 
         >>> published().thinks("Qwen/Qwen3-14B"), published().thinks("Qwen3-14B*")
         (True, False)
@@ -153,7 +153,7 @@ class Published:
         return True if said is None else said
 
     def model(self, name: str, thinking: bool | None = None) -> str | None:
-        """Return what the paper calls a model, with a star where it does not think; None if it has it not.
+        """Return the paper's name of a model, with a star if it does not think; None if the paper lacks it.
 
         >>> published().model("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B")
         'DeepSeek-R1-8B'
@@ -169,7 +169,7 @@ class Published:
         return starred if starred in self._names else None
 
     def benchmark(self, name: str) -> str | None:
-        """Return what the paper calls a benchmark, also where a file's name only holds it.
+        """Return the paper's name of a benchmark, also if a file's name only contains it.
 
         >>> published().benchmark("hmmt_feb_2025"), published().benchmark("brumo2025_deepconf_64")
         ('HMMT2025', 'BRUMO2025')

@@ -1,8 +1,8 @@
-"""What the paper's own runs were, and in what runs differ beside which its numbers stand.
+"""The settings of the paper's own runs, and how the runs that are compared with them differ.
 
-The paper has other rows for models without thinking and other tables at temperature 0, so these two decide
-whether and which of its numbers are put beside. What it kept fixed (context, top-p, prompts, questions,
-weights, grader) is compared here, and a note names each difference with both values.
+The paper has separate rows for models without thinking and separate tables at temperature 0, so these two
+decide which of its numbers are shown. What it kept fixed (context, top-p, prompts, questions, weights,
+grader) is compared here, and a note names each difference with both values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPREAD = (
     " at least, and the paper has 0.23: probably the deviation between three means, each of 64 repeats. It"
     " is not shown."
 )
-"""Said once in a report that has the paper's numbers."""
+"""A note in every report that has the paper's numbers."""
 
 _CONTEXTS = {"Qwen3": (32768, 32000), "DeepSeek": (65536, 64000)}
 """The paper says 32k and 64k, the authors' script 64,000."""
@@ -36,7 +36,7 @@ def paper_temperature(study: Study) -> float:
 
 
 def paper_notes(known: Published, sets: Sequence[PoolSet], studies: Sequence[Study]) -> list[str]:
-    """Return how runs differ from the paper's, for the studies and benchmarks of which it has numbers."""
+    """Return how runs differ from the paper's, for the studies and benchmarks that it has numbers of."""
     notes = []
     for study in studies:
         model = known.known(study.name)
@@ -71,12 +71,12 @@ def _temperature_notes(study: Study, benches: Sequence[Bench]) -> Iterator[str]:
         but = " but for lengths" if temperature == 0 else ""
         yield (
             f"{study.model} on {', '.join(where)}: sampled at temperature {temperature:g}, the paper's runs"
-            f" at {wanted:g}, so its numbers{but} are not put beside"
+            f" at {wanted:g}, so its numbers{but} are not shown"
         )
 
 
 def _differences(known: Published, sets: Sequence[PoolSet], study: Study, bench: Bench) -> Iterator[str]:
-    """Yield each condition in which the arms of a benchmark are not the paper's."""
+    """Yield each condition in which the arms of a benchmark differ from the paper's."""
     name = known.benchmark(bench.benchmark) or ""
     arms = [sets[source] for source in (bench.basic, bench.ssc) if source is not None]
     for which, theirs in _paper_conditions(model_settings(study.name), name).items():

@@ -1,7 +1,7 @@
 """Axes, colours, shapes, legends and tooltips of charts: what all kinds of them share.
 
-Colours come from the theme. A series has one legend for its colour, shape and dash together, or its name
-at the end of its line where there is room.
+Colours come from the theme. A series has one legend for its colour, shape and dash together, or its name at
+the end of its line if there is room.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _LINE_HEIGHT = 15
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The place that one frame has."""
+    """The size of one frame."""
 
     width: int | Literal["container"]
     height: int
     narrow: bool
     legend: bool
-    """Whether this frame carries the legend, if there is one."""
+    """Whether this frame has the legend, if there is one."""
 
     def labels(self, drawing: Drawing, panel: Panel | None = None) -> list[Drawn]:
-        """Return the names of the lines at their ends; none where there is no room for them."""
+        """Return the names of the lines at their ends; none if there is no room for them."""
         chart, names = drawing.chart, drawing.series
         if (
             chart.kind != "lines"
@@ -83,13 +83,13 @@ def legend_for(drawing: Drawing, frame: Frame) -> alt.Legend | None:
         return None
     longest = max(map(len, drawing.series))
     room = 330 if frame.narrow else 560
-    # Above the labels of vertical lines, where there are some.
+    # Above the labels of vertical lines, if there are any.
     offset = 24 if drawing.chart.rules else alt.Undefined
     return alt.Legend(offset=offset, columns=max(1, room // (7 * longest + 34)), title=None)
 
 
 def colour_of(drawing: Drawing, frame: Frame) -> dict[str, Any]:
-    """Return the channels that tell series apart; none without series."""
+    """Return the channels that distinguish series; none without series."""
     if not drawing.series:
         return {}
     names, legend = drawing.series, legend_for(drawing, frame)

@@ -1,9 +1,8 @@
 """Charts by Altair: every kind that a result may have, as Vega-Lite without colours, and a theme with them.
 
-A specification is the same on light and dark backgrounds: series take their colours from the theme
-(`theme`), in the order of the series. `panels` gives the frames of a chart one by one, for a page that
-arranges them itself; `figure` gives them all in one picture with the title. Nothing here draws: see
-`figures` and `page`.
+A specification is the same on light and dark backgrounds: series get their colours from the theme (`theme`),
+in the order of the series. `panels` returns the frames of a chart one by one, for a page that arranges them;
+`figure` returns them all in one picture with the title. `figures` and `page` draw them.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ DARK = Theme("#e8eaed", "#a3acb5", "#333a41", "#15181b")
 
 
 def panels(chart: Chart) -> list[tuple[str, dict[str, Any]]]:
-    """Return each frame's title and specification, as wide as what it is put into.
+    """Return each frame's title and specification, as wide as its container.
 
-    One frame carries its legend; several have none, and `legend_of` says what to put above them. There
-    are none at all if no row has a place on the axes.
+    A single frame has its legend; several have none, and `legend_of` returns it. There are no frames if no
+    row has values on the axes.
     """
     drawing = drawing_of(chart)
     alone = len(drawing.panels) == 1
@@ -87,7 +86,7 @@ def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any] | None:
     )
     specification: dict[str, Any] = whole.properties(title=title, padding=16).to_dict()
     if n == 1 and Frame(width, height, narrow=False, legend=True).labels(drawing):
-        # A viewer's font may be wider than the one that the room for the labels was measured with.
+        # A viewer's font may be wider than the one that the labels were measured with.
         longest = max(map(len, drawing.series))
         specification["padding"] = {"left": 16, "top": 16, "bottom": 16, "right": 16 + 2 * longest}
     config = theme(dark=dark) | {"range": {"category": colours_of(chart, dark=dark)}}
@@ -95,7 +94,7 @@ def figure(chart: Chart, *, dark: bool = False) -> dict[str, Any] | None:
 
 
 def legend_of(chart: Chart) -> list[tuple[str, Style]]:
-    """Return the names and styles of the series; nothing where the frames' titles say it."""
+    """Return the names and styles of the series; nothing if the frames' titles show them."""
     drawing = drawing_of(chart)
     return list(zip(drawing.series, drawing.styles, strict=True)) if drawing.needs_legend else []
 
@@ -108,7 +107,7 @@ def least_width(chart: Chart) -> int:
 
 
 def subtitle(chart: Chart) -> str:
-    """Return the chart's answer, and what hollow marks mean where there are any."""
+    """Return the chart's answer, and what hollow marks mean if there are any."""
     hollow = chart.published is not None and any(row.get(chart.published) for row in chart.rows)
     return f"{chart.subtitle} · hollow: published numbers" if hollow else chart.subtitle
 

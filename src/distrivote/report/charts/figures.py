@@ -17,11 +17,11 @@ except ImportError as error:
     raise MissingPackageError("vl-convert-python", "report", "drawing charts") from error
 
 _SCALE = 2
-"""Pixels of a PNG for each of the page."""
+"""Pixels of a PNG per pixel of the page."""
 
 
 def write_figures(report: Report, folder: str, watch: Callable[[int, int], None] | None = None) -> list[str]:
-    """Write every chart into the folder, which is made if need be; return the files' names.
+    """Write every chart into the folder, which is created if needed; return the files' names.
 
     A chart is four files: name.svg, name.png, name-dark.svg and name-dark.png, where the name is that of
     the experiment and the chart.

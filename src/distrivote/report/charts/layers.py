@@ -1,6 +1,6 @@
 """The layers of one frame of a chart, by kind: marks, intervals, published numbers, lines, labels.
 
-Everything that a pointer can meet has a tooltip. Hollow marks are the paper's own numbers.
+Every mark has a tooltip. Hollow marks are the paper's own numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def layers_of(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
         layers = _points(drawing, panel, frame)
     else:
         layers = _lines(drawing, panel, frame)
-    # A layer without rows would make Vega complain about its axes.
+    # Vega warns about the axes of a layer without rows.
     return [layer for layer in layers if layer.data.values] + _rules(drawing.chart, panel)
 
 
@@ -80,7 +80,7 @@ def _lines(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
     if longest <= _MOST_DOTS and chart.kind != "steps":
         dots = _chart(lines).mark_point(size=45, filled=True, opacity=1, **style)
         layers.append(dots.encode(x=x, y=y, tooltip=tip, **colour, **shape_of(drawing, frame)))
-    # Larger than it looks: a finger or a pointer need not hit the dot.
+    # Larger than the dot, so that a finger or a pointer hits it easily.
     target = _chart(lines).mark_point(size=260, filled=True, opacity=0)
     layers.append(target.encode(x=x, y=y, tooltip=tip))
     if marks:
@@ -97,7 +97,7 @@ def _lines(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
 
 
 def _points(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
-    """Words lie on their side here too."""
+    """Words are on the vertical axis here too."""
     lying, colour = drawing.lying, colour_of(drawing, frame)
     place: dict[str, Any] = {"y": _words(drawing, grid=True)} if lying else {"x": x_axis(drawing)}
     if lying and len(drawing.series) > 1:
@@ -119,7 +119,7 @@ def _points(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
 
 
 def _words(drawing: Drawing, *, grid: bool = False) -> alt.Y:
-    """Return the axis of words that lie on their side, one under the other."""
+    """Return the vertical axis of words."""
     order = [str(value) for value in drawing.x_values]
     axis = alt.Axis(title=None, labelLimit=150, grid=grid)
     return alt.Y("x:N", sort=order, axis=axis, scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15))
@@ -145,7 +145,7 @@ def _hollow(drawing: Drawing, panel: Panel, frame: Frame, place: dict[str, Any])
 
 
 def _bars(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
-    """Words lie on their side, so that they can be read; numbers stand."""
+    """Horizontal bars for words, so that they can be read; vertical bars for numbers."""
     chart, lying = drawing.chart, drawing.lying
     several = len(drawing.series) > 1
     place: dict[str, Any] = {"y": _words(drawing)}
@@ -181,7 +181,7 @@ def _bars(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
 
 
 def _histogram(drawing: Drawing, panel: Panel, frame: Frame) -> list[Layer]:
-    """Rows are the middles of bins of one width."""
+    """Rows are the centres of bins of equal width."""
     middles = sorted({row["x"] for row in drawing.rows})
     gaps = [b - a for a, b in pairwise(middles) if b > a]
     half = min(gaps, default=1.0) / 2
@@ -214,7 +214,7 @@ def _heatmap(drawing: Drawing, panel: Panel) -> list[Layer]:
     rows = [row for row in panel.measured if row.get("v") is not None]
     everywhere = [row["v"] for row in drawing.rows if row.get("v") is not None]
     low, high = min(everywhere, default=0.0), max(everywhere, default=1.0)
-    # The upper part of the ramp is bright: dark letters there.
+    # The upper part of the scale is bright and needs dark letters.
     rows = [
         row | {"t": spelt(row["v"], shown).rstrip("%"), "b": row["v"] > low + 0.6 * (high - low)}
         for row in rows

@@ -1,7 +1,7 @@
-"""The rows of a chart made ready to draw: short field names, panels, domains, and what labels need.
+"""The rows of a chart prepared for drawing: short field names, panels, domains, and label positions.
 
 Fields are x, y, s (series), lo and hi (interval), v (colour of a heatmap), i (the interval as text): the
-names that came with the rows may hold dots or brackets, which Vega would take for paths.
+original names may hold dots or brackets, which Vega would read as paths.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Drawing:
     """The different values of x, in order."""
 
     y_domain: tuple[float, float] | None
-    """None where y is words."""
+    """None if y is words."""
 
     @property
     def lying(self) -> bool:
-        """Whether words stand on the left, one under the other, and numbers run to the right."""
+        """Whether words are on the vertical axis and numbers on the horizontal one."""
         return self.chart.kind in ("bars", "points") and self.chart.x.format == "text"
 
     @property
@@ -54,7 +54,7 @@ class Drawing:
         return len(self.series) > 1 and self.series != [panel.title for panel in self.panels]
 
     def height(self, usual: int) -> int:
-        """Return the pixels that a frame should be high: words that lie need a line each."""
+        """Return the height of a frame in pixels: words on the vertical axis need a line each."""
         if not self.lying:
             return usual
         a_series = 12 if self.chart.kind == "points" else 20
@@ -67,7 +67,7 @@ class Drawing:
 
 
 def drawing_of(chart: Chart) -> Drawing:
-    """Return the rows in panels; a row without a place on the axes is left out."""
+    """Return the rows in panels; a row without values on the axes is left out."""
     kept = [row for row in chart.rows if _placed(row, chart.x) and _placed(row, chart.y)]
     names = in_order([_name(row, chart.series) for row in kept]) if chart.series else []
     facets = list(dict.fromkeys(_name(row, chart.facet) for row in kept)) if chart.facet else [None]
@@ -124,7 +124,7 @@ def _value(row: Row, axis: Axis) -> Cell:
 
 
 def spelt(value: float | None, axis: Axis) -> str:
-    """Return a number on an axis as a label says it.
+    """Return a number as the label of an axis.
 
     >>> spelt(0.6911, Axis("y", "accuracy", "percent")), spelt(9.4321, Axis("y", "confidence"))
     ('69.1%', '9.43')
@@ -135,7 +135,7 @@ def spelt(value: float | None, axis: Axis) -> str:
 
 
 def y_domain(chart: Chart, rows: Sequence[Row]) -> tuple[float, float]:
-    """Return round ends that hold every value and interval; zero too where the chart wants it."""
+    """Return round ends that include every value and interval, and zero if the chart wants it."""
     fields = [chart.y.field, *(field for field in (chart.low, chart.high) if field is not None)]
     found = [as_number(row.get(field)) for row in rows for field in fields]
     values = [value for value in found if value is not None and math.isfinite(value)]
@@ -163,7 +163,7 @@ def nice(low: float, high: float) -> tuple[float, float]:
 
 
 def spread_out(places: Sequence[float], gap: float, low: float, high: float) -> list[float] | None:
-    """Return the places moved as little as needed to lie a gap apart, in the same order.
+    """Return the positions moved as little as needed to be a gap apart, in the same order.
 
     None if there is no room for all of them between low and high.
 

@@ -1,8 +1,8 @@
 """The order, colour, dash and shape of the series of a chart: the same method looks the same everywhere.
 
-Colours are Okabe and Ito's, which the colour-blind can tell apart, in a variant for dark backgrounds; a
-dash or a shape goes with each, so that colour never stands alone. Names with a meaning (right, wrong,
-kept, reflection, threshold) have the colour of that meaning.
+Colours are Okabe and Ito's, which are safe for the colour-blind, with a variant for dark backgrounds; each
+has a dash or a shape as well, so that colour is never the only difference. Names with a meaning (right,
+wrong, kept, reflection, threshold) have the colour of that meaning.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MEANINGS = {
     r".*\breflections?\b.*": replace(PURPLE, line=False),
 }
 
-# In the order of every table and chart. A name is of the first family that it fits.
+# In the order of every table and chart. A name belongs to the first family that matches it.
 _FAMILIES = [
     (r"sc", GREY),
     (r"wsc", PURPLE),
@@ -70,12 +70,12 @@ _FAMILIES = [
     (r"auto.*", replace(INK, dash=SOLID, shape="diamond")),
 ]
 _PLAIN = [BLUE, ORANGE, GREEN, PURPLE, VERMILLION, SKY, GREY, INK]
-# Viridis, from dark to bright, without the ends that vanish on a background.
+# Viridis, from dark to bright, without the ends, which are invisible on a background.
 _RAMP = ["#482878", "#3E4989", "#31688E", "#26828E", "#1F9E89", "#35B779", "#6DCD59", "#B4DE2C"]
 
 
 def in_order(values: Sequence[Cell]) -> list[Cell]:
-    """Return the different values: methods in the order of every table, numbers by size, else as they come.
+    """Return the different values: methods in the order of every table, numbers by size, others unsorted.
 
     >>> in_order(["DIS-GMM", "SC", "WSC", "SC"]), in_order([0.8, 0.2]), in_order(["b", "a"])
     (['SC', 'WSC', 'DIS-GMM'], [0.2, 0.8], ['b', 'a'])
@@ -93,7 +93,7 @@ def in_order(values: Sequence[Cell]) -> list[Cell]:
 
 
 def styles_of(values: Sequence[Cell]) -> list[Style]:
-    """Return a style for each of the different values; no two are alike where that can be helped."""
+    """Return a style for each of the different values, all different if possible."""
     if len(values) > 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
         return [_step(i, len(values)) for i in range(len(values))]
     found = [_known(str(value)) for value in values]

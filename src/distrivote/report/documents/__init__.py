@@ -1,7 +1,7 @@
-"""The JSON of a vote, once for every door: command line, server, page, files.
+"""The JSON of a vote, defined once for the command line, the server, its page and files.
 
-`fields` says what each document has, and `schema` makes a JSON Schema of that. The others make documents:
-values in, plain dictionaries out, nothing read or written. docs/reference/documents.md describes them.
+`fields` defines each document, and `schema` makes a JSON Schema from it. The other modules turn values into
+plain dictionaries. docs/reference/documents.md describes them.
 """
 
 from typing import TYPE_CHECKING

@@ -13,7 +13,7 @@ _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", type(
 
 
 def json_schema(document: type | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a document, its parts written out; without one, all of them under `$defs`."""
+    """Return the JSON Schema of a document with its parts inlined; without one, all of them under `$defs`."""
     if document is not None:
         return _object(document, json_schema)
     return {
@@ -53,4 +53,6 @@ def _value(kind: Any, nested: Callable[[type], dict[str, Any]]) -> dict[str, Any
         return {"type": "array", "items": _value(inside[0], nested)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _value(inside[1], nested)}
+    if kind is Any:
+        return {}
     return nested(kind) if is_typeddict(kind) else {"type": _NAMES[kind]}

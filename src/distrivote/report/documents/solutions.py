@@ -1,9 +1,16 @@
-"""A solution as a document: a tally, and what it took."""
+"""A solution as a document: a tally, and its cost."""
 
 from __future__ import annotations
 
-from distrivote.report.documents.fields import AskDocument, SolutionDocument, TrajectoryDocument
-from distrivote.report.documents.tallies import tally_document
+from distrivote.problem import Problem
+from distrivote.report.documents.fields import (
+    AskDocument,
+    FieldDocument,
+    MessageDocument,
+    SolutionDocument,
+    TrajectoryDocument,
+)
+from distrivote.report.documents.tallies import number, tally_document
 from distrivote.report.documents.trajectories import trajectory_document
 from distrivote.solution import Solution
 from distrivote.steering import Controller
@@ -20,16 +27,25 @@ def solution_document(
     """Return a vote on a question that a model was asked.
 
     Args:
-        solution: The vote, and what it rests on.
+        solution: The vote, with its trajectories.
         seconds: How long the sampling took.
-        stopped: Why there are fewer trajectories than the budget, if the solution does not know it.
-        n_tokens: What was sampled, if not the tokens of the trajectories alone.
-        trajectories: Their documents, if they are to be in it.
+        stopped: Why there are fewer trajectories than the budget, if the solution does not say it.
+        n_tokens: The sampled tokens, if there are more than those of the trajectories.
+        trajectories: Their documents, if they are to be included.
     """
     indices = [trajectory.index for trajectory in solution.trajectories]
     least = solution.min_probability
+    document = tally_document(
+        solution.tally, solution.ballot, indices, min_probability=least, line=solution.kind.line
+    )
+    if solution.composed is not None and not document["abstained"]:
+        document["answer"] = solution.composed.text
     return {
-        **tally_document(solution.tally, solution.ballot, indices, min_probability=least),
+        **document,
+        "answer_kind": solution.kind.name,
+        "reply": "" if document["abstained"] else solution.reply,
+        "fields": _fields(solution),
+        "template": solution.problem.template,
         "budget": solution.n_asked,
         "best": None if solution.best is None else solution.best.index,
         "stopped": solution.stopped if stopped is None else stopped,
@@ -39,6 +55,23 @@ def solution_document(
         "seconds": round(seconds, 3),
         "trajectories": trajectories,
     }
+
+
+def _fields(solution: Solution) -> list[FieldDocument] | None:
+    if solution.composed is None or solution.withheld is not None:
+        return None
+    return [
+        {
+            "path": each.path,
+            "value": each.value,
+            "votes": each.votes,
+            "n": each.n,
+            "share": number(each.share),
+            "probability": number(each.probability),
+            "confidence": number(each.confidence),
+        }
+        for each in solution.composed.fields
+    ]
 
 
 def trajectory_documents(solution: Solution, controller: Controller | None) -> list[TrajectoryDocument]:
@@ -54,6 +87,15 @@ def trajectory_documents(solution: Solution, controller: Controller | None) -> l
     ]
 
 
-def ask_document(document: SolutionDocument, question: str, model: str, steering: str) -> AskDocument:
+def ask_document(document: SolutionDocument, problem: Problem, model: str, steering: str) -> AskDocument:
     """Return what `ask --json` prints; `steering` says what SelfStepConf did."""
-    return {"question": question, "model": model, **document, "steering": steering}
+    messages: list[MessageDocument] = [
+        {"role": message.role, "content": message.content} for message in problem.messages()
+    ]
+    return {
+        "question": problem.question,
+        "messages": messages,
+        "model": model,
+        **document,
+        "steering": steering,
+    }

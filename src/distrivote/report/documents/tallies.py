@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from distrivote.defaults import MIN_PROBABILITY
 from distrivote.report.documents.fields import BallotEntry, SplitDocument, TallyDocument, WeighingDocument
 from distrivote.report.text import told
 from distrivote.voting.abstaining import withheld_sentence
-from distrivote.voting.ballot import Answer, Ballot, Split, Tally, Weighing
+from distrivote.voting.ballot import Answer, Ballot
+from distrivote.voting.tally import Split, Tally, Weighing
 
 
 def number(value: float) -> float | None:
-    """Return a number that JSON has, None for those that it does not have."""
+    """Return a number, None for NaN and infinities, which JSON does not have."""
     return value if math.isfinite(value) else None
 
 
@@ -23,18 +24,20 @@ def tally_document(
     indices: Sequence[int] | None = None,
     *,
     min_probability: float = MIN_PROBABILITY,
+    line: Callable[[str], str] | None = None,
 ) -> TallyDocument:
     """Return a vote.
 
     Args:
         tally: The vote.
         ballot: What was voted on.
-        indices: The numbers of the trajectories in the order of the ballot; 0, 1, 2 ... if not given.
+        indices: The numbers of the trajectories in the order of the ballot; by default 0, 1, 2 ...
         min_probability: A less probable answer is withheld.
+        line: How the explanation names an answer, if it is long.
     """
     reason = withheld_sentence(tally, min_probability)
     winner = _label(tally.answer)
-    words = told(tally)
+    words = told(tally, line)
     return {
         "method": tally.method,
         "answer": winner if reason is None else None,

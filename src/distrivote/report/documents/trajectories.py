@@ -1,6 +1,6 @@
 """A trajectory as a document: its steps, what they were compared with, and its reflections.
 
-Places in a text are counted in UTF-16 units, as JavaScript does.
+Positions in a text count UTF-16 units, as in JavaScript.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def trajectory_document(
 def stored_trajectory_document(
     row: Mapping[str, Any], tokens: Sequence[str], controller: Controller | None
 ) -> TrajectoryDocument:
-    """Return a trajectory as a run keeps it, in columns; `tokens` may be unknown."""
+    """Return a trajectory from the columns of a run; `tokens` may be unknown."""
     starts = row["reflections"]
     lengths = row["reflection_lengths"] or [0] * len(starts or ())
     record = Interventions(
@@ -61,7 +61,7 @@ def stored_trajectory_document(
 
 
 def _record(trajectory: Trajectory, controller: Controller | None) -> Interventions:
-    """Return what the controller saw, or the steps that it would have seen."""
+    """Return the controller's record, or the steps that it would have had."""
     record = trajectory.interventions
     if record is not None and record.step_ends and record.step_ends[-1] == trajectory.n_tokens:
         return record
@@ -83,7 +83,7 @@ class _Steps(TypedDict):
 
 
 def _steps(record: Interventions, tokens: Sequence[str], controller: Controller | None) -> _Steps:
-    """Return steps and reflections; where they are in the text only if the tokens are known."""
+    """Return steps and reflections, with their positions in the text if the tokens are known."""
     places = [0, *accumulate(map(_utf16, tokens))]
     known = bool(tokens) and (not record.step_ends or record.step_ends[-1] < len(places))
     line = () if controller is None or not record.step_ends else controller.line(record)

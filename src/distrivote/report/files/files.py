@@ -1,8 +1,8 @@
-"""A report as files for programs and papers: each appears whole or not at all, in the format of its suffix.
+"""A report as files for programs and papers, written atomically in the format of the suffix.
 
 Tables in .csv and .parquet are tidy and long: a line per cell, all experiments in one file, so that they
-can be filtered and joined without knowing any table's shape. JSON holds the report as it is. How long an
-experiment took is in none of them: the same seed gives the same bytes.
+can be filtered and joined without knowing any table's shape. JSON holds the whole report. How long an
+experiment took is not included: the same seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _text(report: Report, suffix: str) -> str:
 
 
 def tidy_table(report: Report) -> pa.Table:
-    """Return a line per cell of every table; cells that are missing have neither value nor text."""
+    """Return a line per cell of every table; missing cells have neither value nor text."""
     lines = [
         line
         for result in report.results
@@ -118,7 +118,7 @@ def _field(row: Row, name: str | None) -> float | None:
 def wide_lines(report: Report) -> Iterator[list[str]]:
     """Return fields line by line: a block per table, its header first, an empty line between blocks.
 
-    Numbers are as they were measured, shares from 0 to 1, for programs that read a pipe.
+    Numbers are not rounded, shares are from 0 to 1, for programs that read a pipe.
     """
     blocks = [(result.experiment, table) for result in report.results for table in result.tables]
     for index, (experiment, table) in enumerate(blocks):

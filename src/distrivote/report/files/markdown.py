@@ -1,4 +1,4 @@
-"""A report as Markdown: a table under a heading, that also reads well as plain text."""
+"""A report as Markdown: tables under headings, readable as plain text too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def explained_table(table: Table) -> str:
 
 
 def table_markdown(table: Table) -> str:
-    """Return the table with its columns padded to one width; the paper's numbers are a line below ours."""
+    """Return the table with aligned columns; the paper's numbers are a line below ours."""
     shown = [shown_cells(table, column) for column in table.columns]
     beside = rows_beside(shown)
     columns = []
@@ -49,9 +49,9 @@ def table_markdown(table: Table) -> str:
 
 def _cell(cell: Shown) -> str:
     text = escaped(cell.text)
-    if cell.standing == "best":
+    if cell.mark == "best":
         text = f"**{text}**"
-    if cell.standing == "tied":
+    if cell.mark == "tied":
         text += f" {TIED}"
     if cell.spread:
         text += f" ±{cell.spread}"
@@ -63,7 +63,7 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text that Markdown shows as it is.
+    """Return text escaped for Markdown.
 
     >>> escaped("a|b *c* <script>")
     'a\\\\|b \\\\*c\\\\* &lt;script&gt;'

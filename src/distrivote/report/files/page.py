@@ -1,8 +1,8 @@
-"""A report as one HTML file that opens offline: what was run, tables that sort, charts with tooltips.
+"""A report as one HTML file that works offline: what was run, sortable tables, charts with tooltips.
 
-Everything is in the file: styles, scripts, data. A content security policy lets only these scripts run,
-known by their checksums, and no request leave the page. Whatever comes from a run (names, ids, notes) is
-escaped, and data for the charts is JSON that can't end its script element.
+Everything is in the file: styles, scripts, data. A content security policy allows only these scripts, by
+their checksums, and no requests. Everything from a run (names, ids, notes) is escaped, and the data of the
+charts is JSON that can't end its script element.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _inert(data: object) -> str:
-    """Return JSON in which nothing ends a script element or opens a comment."""
+    """Return JSON that neither ends a script element nor opens a comment."""
     return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -270,8 +270,8 @@ def _cell(column: Column, cell: Shown, row: Row, *, first: bool) -> str:
 
 def _parts(cell: Shown) -> Iterator[str]:
     text = _safe(cell.text)
-    yield f"<b>{text}</b>" if cell.standing == "best" else text
-    if cell.standing == "tied":
+    yield f"<b>{text}</b>" if cell.mark == "best" else text
+    if cell.mark == "tied":
         yield f'<span class="tied" title="not really different from the best">{TIED}</span>'
     small = [cell.interval, f"±{cell.spread}" if cell.spread else ""]
     if any(small):

@@ -1,4 +1,4 @@
-"""Which strings of a question were taken for one answer, and which for right, as lines of text."""
+"""Which strings of a question count as one answer, and which are right, as lines of text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AnswerClass(NamedTuple):
     """Strings that count as one answer."""
 
     strings: tuple[tuple[str, int], ...]
-    """Each with how often it came, the most frequent first."""
+    """Each with its count, the most frequent first."""
 
     right: bool | None
 
@@ -53,7 +53,7 @@ def answer_classes(
 def class_lines(
     found: Sequence[AnswerClass], compared_by: str, truth: str | None, width: int
 ) -> Iterator[Text]:
-    """Yield what is to be said of them: classes of several strings, and those that are right."""
+    """Yield the lines: classes of several strings, and those that are right."""
     yield Text(shortened(f"answers compared by {compared_by}", width), style="dim")
     if truth is not None:
         yield Text(shortened(f"right is {visible(truth)}", width), style="dim")

@@ -1,7 +1,7 @@
-"""Columns of text for a terminal: no frame, cut to its width, never wrapped.
+"""Columns of text for a terminal: without a frame, truncated to its width, never wrapped.
 
-Where they don't fit, wide columns get narrower first, and then columns are left out from the right,
-except those that must stay.
+If they don't fit, wide columns are narrowed first, then columns are left out from the right, except those
+that must stay.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ class Column:
     header: str
     cells: Sequence[Text]
     right: bool = False
-    """Numbers stand at the right edge of their column."""
+    """Whether the column is aligned right, as numbers are."""
 
     most: int = 40
     """Cells wider than this are shortened."""
 
     least: int | None = None
-    """How narrow it may get before a column is left out; None: as wide as it needs to be."""
+    """The least width before a column is left out; None: it is not narrowed."""
 
     must: bool = False
     """Never left out."""
 
     ends: Sequence[Text] = ()
-    """What follows each cell and stays where the cell is shortened; then it loses its beginning."""
+    """A suffix of each cell that is kept if the cell is shortened; then the cell loses its beginning."""
 
     @property
     def pairs(self) -> list[tuple[Text, Text]]:
-        """The cells, each with its end."""
+        """The cells, each with its suffix."""
         return list(zip(self.cells, self.ends or [Text()] * len(self.cells), strict=True))
 
     @property
@@ -63,7 +63,7 @@ def lines_of(columns: Sequence[Column], width: int) -> list[Text]:
 
 
 def left_out(columns: Sequence[Column], width: int) -> list[Text]:
-    """Return the lines that name the columns for which there is no room; nothing if there is for all."""
+    """Return lines that name the columns without room; none if all fit."""
     shown, _ = _fitting(columns, width)
     names = [column.header for column in columns if all(column is not other for other in shown)]
     said = f"no room here for: {', '.join(names)}" if names else ""
@@ -86,7 +86,7 @@ def _widths(columns: Sequence[Column], width: int, gap: int) -> list[int]:
     """Return the widths that fit, taking from the widest column first."""
     widths = [column.natural for column in columns]
     least = [column.narrowest for column in columns]
-    if total_width(least, gap) > width:  # a very narrow terminal: all that is left must shrink
+    if total_width(least, gap) > width:  # a very narrow terminal: the remaining columns must shrink
         least = [1] * len(columns)
     while total_width(widths, gap) > width:
         movable = [i for i, fewest in enumerate(least) if widths[i] > fewest]
@@ -116,7 +116,7 @@ def _line(
 
 
 def _fitted(cell: Text, end: Text, width: int) -> Text:
-    """Return a cell and its end in at most so many columns."""
+    """Return a cell and its suffix in at most `width` columns."""
     if end.cell_len < width:
         fitted = cell.copy()
         fitted.truncate(width - end.cell_len, overflow="ellipsis")
@@ -130,7 +130,7 @@ def _fitted(cell: Text, end: Text, width: int) -> Text:
 
 
 def indented(text: str, width: int, style: str = "") -> Text:
-    """Return a line that stands under the columns, cut to the terminal's width."""
+    """Return an indented line below the columns, truncated to the terminal's width."""
     line = Text(" " * INDENT + text, style=style, no_wrap=True)
     line.truncate(width, overflow="ellipsis")
     return line

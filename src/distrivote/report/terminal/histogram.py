@@ -1,6 +1,6 @@
 """A histogram of confidences in a terminal, with the cut and the two Gaussians.
 
-Bars are drawn in eighths of a character. A bin never straddles the cut, so that its colour is true.
+Bars are drawn in eighths of a character. A bin never contains the cut, so that its colour is right.
 The Gaussians are the dots above the bars, and below them their means and spreads.
 """
 
@@ -14,13 +14,13 @@ import numpy.typing as npt
 from rich.text import Text
 
 from distrivote.report.terminal.palette import CUT, Palette
-from distrivote.voting.ballot import Split
+from distrivote.voting.tally import Split
 
 ROWS = 6
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDEST = 72
 _LEAST_DOT = 3
-"""Eighths: where a curve is lower than this it is as good as the axis."""
+"""Eighths: a curve that is lower than this is not drawn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class Bins:
 def bins_of(
     values: npt.NDArray[np.float64], below: npt.NDArray[np.bool_], cut: float | None, most: int
 ) -> Bins:
-    """Count the values in at most `most` bins, about as many as the number of values can fill.
+    """Count the values in at most `most` bins, a number that suits the number of values.
 
     `below` says which of them are below the cut.
     """
@@ -57,7 +57,7 @@ def bins_of(
     n_above = max(1, math.ceil((high - cut) / step - 1e-9))
     edges = np.asarray(cut + step * np.arange(-n_below, n_above + 1), dtype=np.float64)
     places = np.floor((values - cut) / step).astype(np.int64)
-    # Rounding must not carry a value over the cut.
+    # Rounding must not move a value across the cut.
     places = np.where(below, np.clip(places, -n_below, -1), np.clip(places, 0, n_above - 1))
     counts = np.bincount(places + n_below, minlength=n_below + n_above)
     return Bins(edges, counts, n_below)
@@ -65,10 +65,10 @@ def bins_of(
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """How confidences are written: with one decimal, or more where their whole range is small."""
+    """The format of confidences: one decimal, or more if their range is small."""
 
     decimals: int | None
-    """None: so large or so close together that significant digits are counted instead."""
+    """None: very large or close together, so that significant digits are used instead."""
 
     @classmethod
     def over(cls, low: float, high: float) -> Numbers:
@@ -93,7 +93,7 @@ def histogram(
     width: int,
     colours: Palette,
 ) -> list[Text]:
-    """Return the lines of the picture: title, bars, the Gaussians where there are any, the counts.
+    """Return the lines of the histogram: title, bars, the Gaussians if there are any, the counts.
 
     `below` says which of the values are below the cut.
     """
@@ -130,7 +130,7 @@ def _title(picture: _Picture, indent: int, name: str | None) -> Text:
 
 
 def _counts(split: Split, missing: str, cut_at: int, width: int, colours: Palette) -> list[Text]:
-    """Return the counts left and right of the cut, placed around it where there is room."""
+    """Return the counts left and right of the cut, placed around it if there is room."""
     wrong, right = f"likely wrong {split.n_negative}", f"likely right {split.n_positive}"
     fits = cut_at - 3 - len(wrong) >= 2 and cut_at + 4 + len(right) <= width
     line = Text(" " * (cut_at - 3 - len(wrong)) if fits else "  ", no_wrap=True)
@@ -143,7 +143,7 @@ def _counts(split: Split, missing: str, cut_at: int, width: int, colours: Palett
 
 
 class _Picture:
-    """A grid of characters that bars, curves and the cut are drawn into."""
+    """A grid of characters with bars, curves and the cut."""
 
     def __init__(self, bins: Bins, bar_width: int, colours: Palette, number: Numbers) -> None:
         self.bins, self.bar_width, self.colours, self.number = bins, bar_width, colours, number
@@ -163,14 +163,14 @@ class _Picture:
         assert split.sds is not None
         at = np.array([self._value(column) for column in range(self.n_columns)])
         for weight, mean, sd in zip(split.weights, split.means, split.sds, strict=True):
-            drawn = max(sd, self.bins.width / 4)  # narrower than a bar: a spike, not off the picture
+            drawn = max(sd, self.bins.width / 4)  # narrower than a bar: a visible spike
             density = np.exp(-0.5 * ((at - mean) / drawn) ** 2) / (drawn * math.sqrt(2 * math.pi))
             self.curves.append(n * weight * self.bins.width * density)
             self.means.append((mean, sd))
         self.top = max(self.top, min(1.5 * self.top, max(float(c.max()) for c in self.curves)))
 
     def line(self, row: int) -> Text:
-        """Return one row of the picture, the lowest being 0."""
+        """Return one row of the histogram, the lowest being 0."""
         line = Text()
         for column in range(self.n_columns):
             place = self._bin(column)

@@ -1,4 +1,4 @@
-"""What colours and marks mean, the same in every picture; never colour alone."""
+"""The meaning of colours and marks, the same in every display; never colour alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Rich styles by meaning. Told apart by the colour-blind too (Okabe and Ito)."""
+    """Rich styles by meaning, safe for the colour-blind (Okabe and Ito)."""
 
     kept: str = "#0072B2"
     """Likely right."""
@@ -31,8 +31,8 @@ CHECK, CROSS, CUT, ELLIPSIS = "✓", "✗", "┊", "…"
 def palette() -> Palette:
     """Return the colours for the terminal's background.
 
-    Terminals that say what it is do so in COLORFGBG ("15;0": white on black). Most terminals are dark,
-    and the lighter colours still show on white.
+    Some terminals set it in COLORFGBG ("15;0": white on black). Most terminals are dark, and the lighter
+    colours are visible on white too.
     """
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     return LIGHT if background in ("7", "15") else DARK

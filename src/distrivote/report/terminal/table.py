@@ -1,7 +1,7 @@
-"""A result table for a terminal: decimals under each other, no frame; the paper's numbers a line below ours.
+"""A result table for a terminal: aligned decimals, no frame, the paper's numbers a line below ours.
 
-Where a table is too wide, the spreads go first, then the intervals, then columns from the right, and a
-line says so. Texts come from runs, so they are made visible and never read as markup.
+If a table is too wide, the spreads are left out first, then the intervals, then columns from the right, and a
+line says so. Texts come from runs, so they are escaped and never read as markup.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _columns(table: Table, detail: int) -> list[Printed]:
 
 
 def _paper_texts(cells: Sequence[Shown], column: Column, index: int, detail: int) -> list[Text]:
-    """Return the paper's numbers, as wide as ours so that the decimals stand under each other."""
+    """Return the paper's numbers, as wide as ours so that the decimals are aligned."""
     if not is_numeric(column):
         return [Text(f"  {PAPER}" if index == 0 else "", style="dim") for _ in cells]
     ours = _texts(cells, column, detail)
@@ -72,19 +72,19 @@ def _paper_texts(cells: Sequence[Shown], column: Column, index: int, detail: int
 
 
 def _texts(cells: Sequence[Shown], column: Column, detail: int) -> list[Text]:
-    """Return the cells, each part padded to its widest so that the parts stand under each other."""
+    """Return the cells, each part padded to its widest so that the parts are aligned."""
     if not is_numeric(column):
         return [Text(shortened(cell.text, _LONGEST_TEXT)) for cell in cells]
-    marked = any(cell.standing == "tied" for cell in cells)
+    marked = any(cell.mark == "tied" for cell in cells)
     spreads = _padded([f"±{cell.spread}" if cell.spread else "" for cell in cells]) if detail > 1 else []
     intervals = _padded([cell.interval for cell in cells]) if detail else []
     texts = []
     for index, cell in enumerate(cells):
         text = Text(cell.text, style="")
-        if cell.standing == "best":
+        if cell.mark == "best":
             text.stylize("bold")
         if marked:
-            text.append(TIED if cell.standing == "tied" else " ")
+            text.append(TIED if cell.mark == "tied" else " ")
         for parts in (spreads, intervals):
             if any(parts):
                 text.append(f" {parts[index]}", style="dim")
@@ -104,7 +104,7 @@ def _phrases(table: Table, detail: int) -> list[str]:
 
 
 def _filled(phrases: Sequence[str], width: int) -> list[Text]:
-    """Return the phrases in as few lines as they fit in."""
+    """Return the phrases in as few lines as possible."""
     lines: list[str] = []
     for phrase in phrases:
         if lines and INDENT + len(lines[-1]) + 3 + len(phrase) <= width:

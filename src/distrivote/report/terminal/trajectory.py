@@ -1,4 +1,4 @@
-"""One trajectory as a person reads it: steps shaded by confidence, reflections marked."""
+"""One trajectory for people: steps shaded by confidence, reflections marked."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from distrivote.trajectory import Interventions, Trajectory
 
 REFLECTION = "◆"
 _REFLECTION_STYLE = "bold #CC79A7"
-# Viridis, dark to light: lower confidence is darker. The text on it is what contrasts with it.
+# Viridis, dark to light: lower confidence is darker. Each has a text colour with contrast.
 _RAMP = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 
 
 def facts_of(row: Row) -> Text:
-    """Return what a run knows of a trajectory besides its text, – for what it does not know."""
+    """Return the facts about a trajectory besides its text, – for unknown ones."""
     confidence = None if np.isnan(row.confidence) else f"{row.confidence:.4g}"
     facts = {
         "answer": row.answer and shortened(row.answer),
@@ -34,7 +34,7 @@ def facts_of(row: Row) -> Text:
 
 
 def trajectory_text(trajectory: Trajectory) -> Group:
-    """Return the text of a trajectory, a step after the other with its confidence before it."""
+    """Return the text of a trajectory, each step with its confidence before it."""
     ends, confidences = _steps(trajectory)
     known = confidences[~np.isnan(confidences)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
@@ -63,7 +63,7 @@ def trajectory_text(trajectory: Trajectory) -> Group:
 
 @dataclass(frozen=True, slots=True)
 class _Hanging:
-    """A text whose lines all begin below each other, the first of them behind a mark."""
+    """A text whose lines are aligned, the first of them after a mark."""
 
     mark: Text
     text: Text

@@ -1,7 +1,7 @@
 """The vote over a file, for a terminal: a line per question, and a summary.
 
-Takes values and gives Rich texts; reads no file and prints nothing. Everything that a model wrote goes
-through `Text`, never through markup.
+It turns values into Rich texts; it reads no file and prints nothing. Everything that a model wrote is a
+`Text`, never markup.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def vote_table(
         rows: The questions to show, in order, with a row for each method.
         methods: Their names, in the order of each question's rows.
         width: Of the terminal.
-        n_questions: How many there are in all, if more than are shown.
-        by: The field that says what a question belongs to, as a model; shown before it.
+        n_questions: The number of all questions, if more than are shown.
+        by: The field of the group of a question, such as a model; shown before it.
     """
     colours = palette()
     first = rows[:: len(methods)]
@@ -71,7 +71,7 @@ def vote_table(
 
 
 def _questions(rows: Sequence[VoteRow], by: str | None) -> Column:
-    """Return the ids; where they don't fit, the name of a group is shortened and not the question."""
+    """Return the ids; if they don't fit, the name of the group is shortened and not the question."""
     ids = [str(row["question_id"]) for row in rows]
     if by is None:
         return Column("question", [_text(each) for each in ids], most=32, least=12, must=True)
@@ -104,7 +104,7 @@ def summary(
     n_unmeasured: int,
     width: int,
 ) -> Group:
-    """Return the accuracy of each method where the truth is known, and the counts."""
+    """Return the accuracy of each method if the truth is known, and the counts."""
     names = max((len(score.name) for score in scores), default=0)
     lines = []
     for score in scores:

@@ -2,7 +2,7 @@
 
 import { el, help, say } from "./dom.js";
 import { count, known, percent, seconds } from "./numbers.js";
-import { answerSpan } from "./prose.js";
+import { answerSpan, prose } from "./prose.js";
 
 export class AnswerCard {
   constructor() {
@@ -25,6 +25,10 @@ export class AnswerCard {
     );
     this.facts = el("dl", { class: "facts" });
     this.note = el("p", { class: "note" });
+    this.reply = el("div", { class: "reply-text", dir: "auto", tabindex: "0" });
+    this.copy = el("button", { type: "button", class: "plain" }, "Copy");
+    this.copy.addEventListener("click", () => this.#copied());
+    this.whole = el("section", { class: "reply", "aria-label": "Reply" }, el("h3", {}, "The reply"), this.copy, this.reply);
     this.element = el(
       "section",
       { class: "card", "aria-label": "Answer" },
@@ -34,7 +38,17 @@ export class AnswerCard {
       this.scored,
       this.facts,
       this.note,
+      this.whole,
     );
+  }
+
+  async #copied() {
+    try {
+      await navigator.clipboard.writeText(this.text ?? "");
+      say(this.copy, "Copied");
+    } catch {
+      getSelection()?.selectAllChildren(this.reply); // without leave to copy, it is at least selected
+    }
   }
 
   update(vote) {
@@ -57,6 +71,13 @@ export class AnswerCard {
     const notes = [vote.final?.stopped, tally?.withheld_reason].filter(Boolean);
     this.note.hidden = !notes.length;
     say(this.note, notes.join(" "));
+    const text = vote.withheld ? "" : (vote.final?.reply ?? "");
+    this.whole.hidden = !text;
+    if (text !== this.text) {
+      this.text = text;
+      this.reply.replaceChildren(...prose(text));
+      say(this.copy, "Copy");
+    }
   }
 }
 
@@ -64,6 +85,7 @@ function label(vote) {
   if (vote.state === "failed") return vote.winner === null ? "No answer" : "The vote when it failed";
   if (vote.state === "stopped") return vote.winner === null ? "Stopped" : "Stopped: the vote so far";
   if (vote.withheld) return "Withheld";
+  if (vote.state === "finished" && vote.winner === null) return "Nothing to vote on: the surest reply";
   if (vote.state === "finished") return "The answer";
   return "Leading so far";
 }
@@ -95,6 +117,7 @@ function facts(vote) {
       !same,
     ]);
   }
+  if (final?.answer_kind) rows.push(["kind of answer", [`${final.answer_kind}, asked as ${final.template}`]]);
   const n = vote.trajectories.length;
   rows.push([
     "trajectories",

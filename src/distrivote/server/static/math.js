@@ -2,6 +2,7 @@
 //
 // What is not understood stays as it was written, as text. No library, no font, no HTML from strings.
 
+import { visible } from "./dom.js";
 import { ACCENTS, BLACKBOARD, FENCES, FUNCTIONS, LARGE, LETTERS, OPERATORS, SPACES } from "./math_symbols.js";
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
@@ -13,7 +14,7 @@ const carriesLimits = new WeakSet();
 
 function node(tag, ...children) {
   const element = document.createElementNS(MATHML, tag);
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
 

@@ -1,6 +1,6 @@
 // Text of a model as nodes: formulas drawn, everything else as it is.
 
-import { el } from "./dom.js";
+import { el, visible } from "./dom.js";
 import { formula } from "./math.js";
 import { shortened } from "./numbers.js";
 
@@ -19,7 +19,7 @@ const WORDS = /\p{L}[\p{Ll}\p{Lo}]{3}|\p{L}{2}\s+\p{L}|\p{L}\s+\p{L}{2}|\p{L}{2}
 
 /** The nodes of a text. */
 export function prose(text) {
-  if (text.length > LONGEST_DRAWN || !/[$\\]/.test(text)) return [document.createTextNode(text)];
+  if (text.length > LONGEST_DRAWN || !/[$\\]/.test(text)) return [document.createTextNode(visible(text))];
   const nodes = [];
   let from = 0;
   FORMULA.lastIndex = 0;
@@ -29,12 +29,12 @@ export function prose(text) {
     const end = found.index + (bare ?? found[0]).length;
     const math = source ? formula(source, found[1] !== undefined || found[2] !== undefined) : null;
     if (math !== null && end > found.index) {
-      nodes.push(document.createTextNode(text.slice(from, found.index)), math);
+      nodes.push(document.createTextNode(visible(text.slice(from, found.index))), math);
       from = end;
     }
     FORMULA.lastIndex = Math.max(end, found.index + 1);
   }
-  nodes.push(document.createTextNode(text.slice(from)));
+  nodes.push(document.createTextNode(visible(text.slice(from))));
   return nodes;
 }
 

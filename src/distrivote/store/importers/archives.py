@@ -1,8 +1,8 @@
 """Members of a zip archive, read into memory one at a time and never unpacked to disk.
 
-Members may be packed with Zstandard, as Inspect packs its logs; Python's zipfile knows that only from 3.14
-on, so Arrow unpacks them. A member that says or turns out to be larger than `LARGEST` is refused, so a
-small file can't fill the memory.
+Members may be compressed with Zstandard, as in the logs of Inspect; Python's zipfile supports that only from
+3.14 on, so Arrow decompresses them. A member that claims to be, or is, larger than `LARGEST` is refused, so
+that a small file can't fill the memory.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from distrivote.store.tables.source import cant_read
 
 _FREE = 1 << 30
 _PER_BYTE = 200
-"""Members together may be so many times as large as the archive, beyond the first GB."""
+"""How many times as large as the archive its members may be together, beyond the first GB."""
 
 _BLOCK = 4 << 20
 _ZSTANDARD = 93
 _HEADER = 30
-"""Bytes of a member's own header, before its name and extra fields."""
+"""Bytes of a member's local header, before its name and extra fields."""
 
 
 class Archive:
@@ -40,7 +40,7 @@ class Archive:
             cant_read(str(path), error)
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise InputError(
-                f"{path} is not a whole zip archive ({error}): copy it again, it may have been cut off"
+                f"{path} is not a complete zip archive ({error}): copy it again, it may be truncated"
             ) from error
 
     def __enter__(self) -> Archive:
@@ -51,7 +51,7 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """The members' names; one that was written again counts once, as it was written last."""
+        """The members' names; of several with one name only the last counts."""
         return list(dict.fromkeys(self._zip.namelist()))
 
     def read(self, name: str) -> bytes:
@@ -71,8 +71,8 @@ class Archive:
         self._n_read += len(content)
         if self._n_read > self._most:
             raise InputError(
-                f"{self.path} unpacks to more than {self._most >> 20} MB, {_PER_BYTE} times its size: it is"
-                " made to fill a machine and not a log"
+                f"{self.path} unpacks to more than {self._most >> 20} MB, {_PER_BYTE} times its size: it"
+                " looks like a zip bomb, not a log"
             )
         return content
 
@@ -90,7 +90,7 @@ class Archive:
             packed = file.read(member.compress_size)
         blocks: list[bytes] = []
         with pa.input_stream(pa.py_buffer(packed), compression="zstd") as stream:
-            # Piece by piece: asked for all at once, Arrow takes as much memory as it might be.
+            # In pieces: for one large read Arrow allocates all of it in advance.
             while sum(map(len, blocks)) <= LARGEST and (block := stream.read(_BLOCK)):
                 blocks.append(block)
         content = b"".join(blocks)
@@ -100,6 +100,4 @@ class Archive:
 
 
 def _too_large(where: str) -> InputError:
-    return InputError(
-        f"{where} is larger than {LARGEST >> 20} MB unpacked, which is more than is read at once"
-    )
+    return InputError(f"{where} is larger than {LARGEST >> 20} MB unpacked, which is the limit")

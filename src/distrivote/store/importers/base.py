@@ -1,9 +1,9 @@
-"""What every importer takes and gives.
+"""The interface of importers.
 
-An importer reads one file of somebody else's and yields the rows of a run. It says whose question a row
-answers and what is known of the trajectory; the numbers of the samples are given by whoever gathers the
-rows, so an importer leaves them 0. Whatever a file lacks stays missing: a trajectory without
-log-probabilities has no confidence, and majority voting still works on it.
+An importer reads one file of another tool and yields the rows of a run. It sets the question of a row and
+what is known of the trajectory; the caller numbers the samples, so an importer leaves them 0. Values that a
+file lacks stay missing: a trajectory without log-probabilities has no confidence, and majority voting still
+works on it.
 """
 
 from __future__ import annotations
@@ -14,46 +14,47 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from distrivote.answers.kinds.kind import Kind
 from distrivote.confidence import DEFAULT_K
 from distrivote.defaults import SPLIT
 from distrivote.store.runs.rows import Row
 from distrivote.store.tables.source import Columns
 
 HEAD = 1 << 16
-"""So many bytes at the beginning of a file tell its format."""
+"""The number of bytes at the beginning of a file that decide its format."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How trajectories are read where the file leaves it open; names as in `row_of`."""
+    """How trajectories are read where the file does not say it; names as in `row_of`."""
 
-    extract: str | None = None
-    """How answers are found in texts, where the file does not say them; None: `auto`. With a name, those of
-    a plain table are read from its texts also where it says them."""
+    extract: str | Kind | None = None
+    """How answers are found in texts, where the file does not say them; None: `auto`. If it is given, those
+    of a plain table are read from its texts also where it says them."""
 
     split: str = SPLIT
     k: int = DEFAULT_K
     columns: Columns = field(default_factory=Columns)
-    """What the columns of a plain table are called."""
+    """The names of the columns of a plain table."""
 
     text: str | None = None
-    """The column of a plain table that holds whole replies; None: a usual name, if it is needed."""
+    """The column of a plain table that holds whole replies; None: one of the usual names, if needed."""
 
 
 class Format(NamedTuple):
     """A kind of file."""
 
     name: str
-    """What a user calls it."""
+    """The name that users give."""
 
     about: str
-    """Whose files these are, in a few words."""
+    """A short description."""
 
     is_one: Callable[[Path, bytes], bool]
-    """Says from a file's name and its first bytes whether it is of this kind; it never raises."""
+    """Recognises the format from a file's name and first bytes; never raises."""
 
     read: Callable[[Path, ImportOptions], Iterator[Row]]
-    """Yields the rows of one file; InputError with the place where it can't be read."""
+    """Yields the rows of one file; raises InputError with the position if it can't be read."""
 
 
 def id_of_question(text: str) -> str:

@@ -1,12 +1,12 @@
-"""Pickles of DeepConf and of the authors of SelfStepConf: one question a file, its traces inside.
+"""Pickles of DeepConf and of the authors of SelfStepConf: a file holds one question with its traces.
 
-A trace has a confidence for each token but no token texts, so that steps can't be told from it. Where
-the file gives the confidences of steps (SelfStepConf runs), the last step's is the trajectory's
-confidence, as the answer stands there; elsewhere it is DeepConf's own measure of the end of a trace, the
-mean of the last 2,048 tokens. The other measures are computed from the tokens in either case.
+A trace has a confidence for each token but no token texts, so steps can't be found in it. If the file has the
+confidences of steps (SelfStepConf runs), that of the last step, which holds the answer, is the trajectory's
+confidence; otherwise it is DeepConf's tail measure, the mean of the last 2,048 tokens. The other measures are
+computed from the tokens in either case.
 
-`group_confs` is step means in one kind of run and sliding windows in the other. There are as many windows
-as tokens, less the window's length, plus one: any other number is that of steps.
+`group_confs` holds step means in one kind of run and sliding windows in the other. The number of windows is
+that of tokens minus the window's length plus one: any other number means steps.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _is_one(path: Path, head: bytes) -> bool:
 
 
 def _load(path: Path) -> Any:
-    """Return the value in a pickle or JSON file; a pickle is mapped and not held in memory as a whole."""
+    """Return the value in a pickle or JSON file; a pickle is memory-mapped."""
     with open(path, "rb") as file:
         if not _is_pickle(file.read(2)):
             return document(path)
@@ -176,7 +176,7 @@ def _text(value: Any) -> str | None:
 
 
 def read_steps(path: Path, _reading: ImportOptions) -> Iterator[Row]:
-    """Yield the one trajectory of a file of steps, which has neither a text nor an answer."""
+    """Yield the only trajectory of a file of steps, which has neither a text nor an answer."""
     content = _load(path)
     step = content.get("step") if isinstance(content, dict) else None
     if not isinstance(step, dict):

@@ -1,9 +1,9 @@
 """Logs of Inspect AI: `.eval`, an archive with a member per sample, and `.json`, one document.
 
-The epochs of a sample are answers to one question, `{task}-{id}`. The verdict is that of the first scorer
-that says C or I, or 1 or 0; it is about the first choice of an output. The answer is read from the text,
-as what scorers call the answer is often the whole reply. Samples that ended in an error are left out, and
-a LeftOutWarning counts them.
+The epochs of a sample are answers to one question, `{task}-{id}`. Whether it is right comes from the first
+scorer with the value C or I, or 1 or 0; it applies to the first choice of an output. The answer is found in
+the text, since the `answer` of scorers is often the whole reply. Samples that ended in an error are left out,
+and a LeftOutWarning counts them.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _rows(task: str, record: Record, reading: ImportOptions) -> Iterator[Row]:
 
 
 def _choice(choice: Any, record: Record) -> dict[str, Any]:
-    """Return a choice as OpenAI lays it out."""
+    """Return a choice in the format of OpenAI."""
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise InputError(f"a choice has no message but is {shown(choice)}")
@@ -168,7 +168,7 @@ def _problem(task: str, record: Record) -> Problem:
         asked = turns[-1].get("content") if turns else None
     question, _ = _said(asked, record)
     targets = record.fields.get("target")
-    # Of several right answers none is the one to compare with; the verdict still counts.
+    # With several right answers there is none to compare with; the verdict still counts.
     several = isinstance(targets, list) and len(targets) != 1
     target = targets[0] if isinstance(targets, list) and not several else targets
     truth = None if several else Record(record.where, 1, {"target": target}).label_at("target")

@@ -1,7 +1,7 @@
 """The samples that lm-evaluation-harness logs: `samples_{task}_{date}.jsonl`.
 
-The repeats of a document are in `resps[0]`. A task with several filters logs every document once for
-each; only the lines of the first filter count, or every sample would vote twice. There are no
+The repeats of a document are in `resps[0]`. A task with several filters logs every document once for each;
+only the lines of the first filter are used, otherwise every sample would vote twice. There are no
 log-probabilities, so these rows have no confidence.
 """
 
@@ -55,7 +55,7 @@ def _replies(record: Record) -> list[str]:
 
 
 def _truth(record: Record) -> str | None:
-    """Return the target; where it is a worked solution as in GSM8K, what stands behind its last ####."""
+    """Return the target; if it is a worked solution as in GSM8K, the part after its last ####."""
     target = record.label_at("target")
     return target if target is None else target.rpartition("####")[2].strip() or None
 

@@ -1,7 +1,7 @@
 """Generations of NeMo-Skills: `output-rs{seed}.jsonl`, one sample of every question per file.
 
-The answer and its verdict are the file's own where it was evaluated. There are no log-probabilities, so
-these rows have no confidence.
+The answer, and whether it is right, come from the file if it was evaluated. There are no log-probabilities,
+so these rows have no confidence.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Saved responses of an OpenAI-compatible server, and the output files of its batches.
 
-A file is one response, a list of them, or JSON Lines; chat, completions, or what llama.cpp's own
-/completion answers. A line of a batch holds its response at `response.body`. Which question is answered
-say `question_id`, `custom_id`, `question` or `prompt` beside the response; where none of them is there,
-all responses of the file are taken for answers to one question, named like the file.
+A file is one response, a list of them, or JSON Lines; from chat, completions, or llama.cpp's own
+/completion. A line of a batch holds its response at `response.body`. The question is identified by
+`question_id`, `custom_id`, `question` or `prompt` next to the response; without any of them, all responses of
+the file are answers to one question, named like the file.
 
 Requests of a batch that failed and responses without a choice are left out, and a LeftOutWarning counts them.
 """
@@ -13,14 +13,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from distrivote.engines.responses import trajectories_from_openai
+import msgspec
+
+from distrivote.engines.responses import trajectories_from_openai, trajectory_of_choice
+from distrivote.engines.wire import Choice
 from distrivote.errors import InputError
 from distrivote.nouns import count, verb
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, ImportOptions, id_of_question
-from distrivote.store.importers.records import LeftOutWarning, Record, at, first_fields, records, row, shown
+from distrivote.store.importers.records import (
+    LeftOutWarning,
+    RawRecord,
+    Record,
+    at,
+    first_fields,
+    raw_records,
+    row,
+    shown,
+)
 from distrivote.store.runs.rows import Row
 
 _LLAMA = {"completion_probabilities", "generation_settings", "tokens_predicted"}
@@ -40,8 +52,13 @@ def _is_one(_path: Path, head: bytes) -> bool:
 def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
     failures: list[str] = []
     n_records = 0
-    for record in records(path, "choices"):
+    for found in raw_records(path, "choices"):
         n_records += 1
+        typed = _typed(found) if isinstance(found, RawRecord) else None
+        if typed is not None:
+            yield from _rows(typed, path.stem, reading)
+            continue
+        record = found.parsed() if isinstance(found, RawRecord) else found
         failure = _failure(record.fields)
         if failure is not None:
             failures.append(failure)
@@ -63,6 +80,56 @@ def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
             LeftOutWarning,
             stacklevel=2,
         )
+
+
+class _Outer(msgspec.Struct, gc=False):
+    """A response, or what a batch puts around it."""
+
+    choices: list[Choice] = []
+    response: _Outer | None = None
+    body: _Outer | None = None
+    question_id: Any = None
+    custom_id: Any = None
+    question: Any = None
+    prompt: Any = None
+    ground_truth: Any = None
+
+
+_decode = msgspec.json.Decoder(_Outer).decode
+
+
+class _Typed(NamedTuple):
+    """A record whose response has been decoded."""
+
+    record: Record
+    choices: list[Choice]
+
+
+def _typed(raw: RawRecord) -> _Typed | None:
+    """Return a record by the fast way, None if it has to be read field by field."""
+    try:
+        outer = _decode(raw.content.removeprefix(b"\xef\xbb\xbf") if raw.number == 1 else raw.content)
+    except (ValueError, RecursionError):
+        return None
+    inner: _Outer | None = outer
+    while inner is not None and not inner.choices:
+        inner = inner.response or inner.body
+    if inner is None or b"\0" in raw.content:
+        return None
+    if any(choice.message is None and choice.text is None for choice in inner.choices):
+        return None
+    names = ("question_id", "custom_id", "question", "prompt", "ground_truth")
+    fields = {name: getattr(outer, name) for name in names}
+    return _Typed(Record(raw.where, raw.number, fields), inner.choices)
+
+
+def _rows(typed: _Typed, stem: str, reading: ImportOptions) -> Iterator[Row]:
+    record = typed.record
+    problem = _problem(record, stem)
+    for j, choice in enumerate(typed.choices):
+        with at(record.where):
+            trajectory = trajectory_of_choice(choice, f"response 0, choice {j}")
+        yield row(trajectory, problem, reading, record.where)
 
 
 def _failure(fields: dict[str, Any]) -> str | None:
@@ -89,7 +156,7 @@ def _problem(record: Record, stem: str) -> Problem:
 
 
 def _body(record: Record) -> dict[str, Any]:
-    """Return the response as OpenAI lays it out."""
+    """Return the response in the format of OpenAI."""
     body = _innermost(record.fields)
     if "choices" not in body and "content" in body:
         probabilities = body.get("completion_probabilities")
@@ -107,7 +174,7 @@ def _body(record: Record) -> dict[str, Any]:
 
 
 def _innermost(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the response itself, which may lie inside of others."""
+    """Return the response itself, which may be nested in other objects."""
     for name in ("response", "body"):
         if "choices" not in fields and isinstance(fields.get(name), dict):
             fields = fields[name]

@@ -1,4 +1,4 @@
-"""The names that a pickle of plain values may use, and what each of them makes. Nothing else is called.
+"""The names that a pickle of plain values may use, and what each of them builds. Nothing else is called.
 
 NumPy writes a scalar as scalar(kind, bytes) and an array as an empty one that is filled afterwards, or,
 in protocol 5, as one made from bytes. Kinds are numbers and texts of a fixed size: no objects.
@@ -33,11 +33,11 @@ _MAX_ARRAY = 1 << 30
 
 
 class NotPlainError(Exception):
-    """The pickle wants something made that is not a plain value."""
+    """The pickle asks for an object that is not a plain value."""
 
 
 class Name(NamedTuple):
-    """A name that a pickle mentions; it stands for itself and can't be called."""
+    """A name in a pickle; it is inert and can't be called."""
 
     module: str
     name: str
@@ -45,7 +45,7 @@ class Name(NamedTuple):
     @classmethod
     def allowed(cls, module: str, name: str) -> Self:
         """Return the name if it is on the list."""
-        module = "builtins" if module == "__builtin__" else module  # protocol 2 says it as Python 2 did
+        module = "builtins" if module == "__builtin__" else module  # the name in Python 2, used by protocol 2
         if (module, name) not in _ALLOWED:
             shown = f"{module}.{name}"[:100]
             raise NotPlainError(f"it holds {shown!r}, which is not a plain value: nothing was run")
@@ -57,14 +57,14 @@ class Name(NamedTuple):
 
 
 class _Unfilled:
-    """An array or a kind whose state is still to come."""
+    """An array or a dtype whose state has not been set yet."""
 
     def __init__(self, kind: Any = None) -> None:
         self.kind = kind
 
 
 def called(function: Any, arguments: Any) -> Any:
-    """Return what NumPy or a builtin would make of these arguments."""
+    """Return what NumPy or a builtin returns for these arguments."""
     if not isinstance(function, Name) or not isinstance(arguments, tuple):
         raise NotPlainError("it calls something that has no name: nothing was run")
     name = function.name
@@ -86,7 +86,7 @@ def called(function: Any, arguments: Any) -> Any:
         text, encoding = arguments
         return text.encode({"latin1": "latin1"}[encoding])
     if name in ("bytes", "bytearray"):
-        # A number would ask for so many bytes of memory.
+        # A number would allocate that many bytes.
         (content,) = arguments or (b"",)
         return bytes(_require(content, bytes))
     if name in ("set", "frozenset"):
@@ -96,7 +96,7 @@ def called(function: Any, arguments: Any) -> Any:
 
 
 def built(value: Any, state: Any) -> Any:
-    """Return a value with its state filled in."""
+    """Return a value with its state set."""
     if not isinstance(value, _Unfilled):
         raise NotPlainError("it sets the state of a plain value: nothing was run")
     if value.kind is not None:

@@ -1,9 +1,9 @@
 """Runs of numbers in a pickle, read many at a time.
 
-Python writes a list by the thousand: a mark, the items, and the code that appends them. Where the items are
-nothing but numbers they are found here at once, whole numbers by a pattern and floats as columns of bytes.
-NumPy's scalars are calls in the program, 19 to 25 bytes each that differ in 8; the program keeps three
-values of each, so that their places are counted and the scalars can be asked for later.
+Python writes a list in batches of a thousand: a mark, the items, and the opcode that appends them. If the
+items are all numbers they are read here at once, integers by a pattern and floats as columns of bytes. A
+scalar of NumPy is a call in the program, of 19 to 25 bytes, 8 of which differ; the program memoizes three
+values of each, so their memo indices are counted and the scalars can be looked up later.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _FRAME, _APPENDS, _FLOAT = 0x95, 0x65, 0x47
 _LONGEST_RUN = 1001
-"""Records looked at together."""
+"""Records that are read together."""
 
 _LONGEST_RECORD = 25
 
-# Whole numbers behind each other; possessive, so that nothing is kept to go back to.
+# Consecutive integers; possessive, so that the matcher keeps nothing for backtracking.
 _WHOLE = re.compile(rb"(?:K.|M..|J....)*+", re.DOTALL)
 _ONE_WHOLE = re.compile(rb"K.|M..|J....", re.DOTALL)
-# A NumPy scalar as NumPy writes it from the second on: function, kind, 8 bytes, each of the three kept.
+# A NumPy scalar as NumPy writes it from the second on: function, dtype, 8 bytes, each of the three memoized.
 _SCALAR = re.compile(rb"(?:h.|j....)(?:h.|j....)C\x08.{8}\x94\x86\x94R\x94", re.DOTALL)
 
 
 class Unread(NamedTuple):
-    """Whole numbers that were passed over."""
+    """Integers that are not parsed yet."""
 
     pieces: tuple[memoryview, ...]
 
@@ -49,27 +49,27 @@ class Unread(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The numbers between a mark and the code that appends them."""
+    """The numbers between a mark and the opcode that appends them."""
 
     pieces: list[Floats | memoryview]
-    """In order: floats, and the codes of whole numbers."""
+    """In order: floats, and the opcodes of integers."""
 
     end: int
-    """Where the program goes on."""
+    """The position where the program continues."""
 
     n_kept: int
-    """How many values the program has kept by then."""
+    """How many values the program has memoized by then."""
 
 
 class _Record(NamedTuple):
-    """A NumPy scalar as it stands in the program."""
+    """A NumPy scalar as encoded in the program."""
 
     code: bytes
     end: int
 
 
 class RunReader:
-    """Reads runs, and remembers the scalars in them that the program has kept."""
+    """Reads runs, and remembers the scalars in them that the program has memoized."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
@@ -78,13 +78,13 @@ class RunReader:
         self._scalars: list[Floats] = []
 
     def enter_frame(self, at: int) -> int:
-        """Begin the frame at this place: a stretch of the program, which may end anywhere in a value."""
+        """Begin the frame at this position: a section of the program, which may end anywhere in a value."""
         content = at + 9
         self._frame_end = content + int.from_bytes(self._data[at + 1 : content], "little")
         return content
 
     def kept(self, place: int) -> float | None:
-        """Return the scalar that was kept at this place, None if there is none."""
+        """Return the scalar that was memoized at this index, None if there is none."""
         run = bisect_right(self._starts, place) - 1
         if run < 0:
             return None
@@ -92,7 +92,7 @@ class RunReader:
         return float(self._scalars[run][item]) if part == 2 and item < len(self._scalars[run]) else None
 
     def read(self, at: int, n_kept: int, memo: Mapping[int, Any]) -> Run | None:
-        """Return the run that begins here, None if there is anything but numbers in it."""
+        """Return the run that begins here, None if it holds anything but numbers."""
         data = self._data
         run = Run([], at, n_kept)
         n_before, frame_end = len(self._scalars), self._frame_end
@@ -124,7 +124,7 @@ class RunReader:
         return None
 
     def _read_scalars(self, at: int, run: Run, memo: Mapping[int, Any]) -> tuple[int, Run]:
-        """Read NumPy scalars behind each other and return where they end."""
+        """Read consecutive NumPy scalars and return where they end."""
         record = self._record(at)
         if record is None or not _is_double(record.code, memo):
             return at, run
@@ -135,7 +135,7 @@ class RunReader:
         first = np.frombuffer(record.code, np.uint8)
         n_kept = run.n_kept
         while record is not None and (np.frombuffer(record.code, np.uint8) == first)[same].all():
-            # This one may lie in two frames; those behind it do not, up to the frame's end.
+            # This one may be split over two frames; those after it are not, up to the frame's end.
             n = max(0, min(self._frame_end, len(self._data)) - record.end) // size
             rest = self._data[record.end : record.end + min(n, _LONGEST_RUN) * size]
             records = np.frombuffer(rest, np.uint8).reshape(-1, size)
@@ -152,7 +152,7 @@ class RunReader:
         return at, run._replace(n_kept=n_kept)
 
     def _record(self, at: int) -> _Record | None:
-        """Return the NumPy scalar at this place, put together where a frame begins inside of it."""
+        """Return the NumPy scalar at this position, joined if a frame begins inside of it."""
         end = self._frame_end
         if at < end < at + _LONGEST_RECORD and bytes(self._data[end : end + 1]) == b"\x95":
             both = bytes(self._data[at:end]) + bytes(self._data[end + 9 : end + 9 + _LONGEST_RECORD])
@@ -168,7 +168,7 @@ class RunReader:
 
 
 def _n_alike(alike: npt.NDArray[np.bool_]) -> int:
-    """Return how many are true before the first that is not."""
+    """Return how many are true before the first false one."""
     return len(alike) if alike.all() else int(alike.argmin())
 
 

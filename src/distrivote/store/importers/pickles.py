@@ -1,14 +1,14 @@
 """Pickles of plain values, read without running anything.
 
-A pickle is a program for a small stack machine, and the usual reader lets it import and call whatever it
-names. This one is a machine of our own that knows values, lists, dicts and NumPy's numbers, and calls
-nothing: a name that is not on its list ends the reading. It is also what makes large collections quick
-to read: a run of numbers becomes one array at once, where the usual reader makes an object (and with
-NumPy's scalars three more) of each. Measured on 64 traces of 8,000 tokens: NumPy scalars 48 MB/s and 11
-bytes of memory per byte by the standard library's reader, see bench/store.py for this one.
+A pickle is a program for a small stack machine, and the standard unpickler lets it import and call whatever
+it names. This machine supports values, lists, dicts and NumPy's numbers, and calls nothing: a name that is
+not on its list is an error. It also makes large collections fast to read: a run of numbers becomes one array
+at once, while the standard unpickler makes an object (with NumPy's scalars three more) of each. Measured on
+64 traces of 8,000 tokens: the standard library reads NumPy scalars at 48 MB/s with 11 bytes of memory per
+byte; bench/store.py measures this one.
 
-A list of numbers comes back as an array of float64 or as `Unread`, whole numbers that nobody has looked
-at yet. Protocols 2 to 5 are read.
+A list of numbers is returned as an array of float64 or as `Unread`, integers that are not parsed yet.
+Protocols 2 to 5 are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from distrivote.store.importers.pickle_names import Name, NotPlainError, built, 
 from distrivote.store.importers.pickle_runs import Floats, RunReader, Unread
 
 _MAX_LONG = 64
-"""Bytes of a whole number: no file of ours has more, and huge ones take long to print."""
+"""The most bytes of an integer: our files have fewer, and huge ones take long to print."""
 
 
 class PickleError(Exception):
@@ -32,7 +32,7 @@ class PickleError(Exception):
 
 
 class _List(list[Any]):
-    """A list under way; while it holds nothing but runs of numbers, they stay apart."""
+    """A list that is being built; while it holds only runs of numbers, they are kept as runs."""
 
     __slots__ = ("runs",)
 
@@ -48,13 +48,13 @@ class _List(list[Any]):
             self.extend(items)
 
     def spread(self) -> None:
-        """Make items of the runs."""
+        """Turn the runs into items."""
         runs, self.runs = self.runs, []
         for run in runs:
             self.extend(Unread((run,)).values() if isinstance(run, memoryview) else run.tolist())
 
     def settled(self) -> Floats | Unread | list[Any]:
-        """Return an array, whole numbers that are not read, or the list where it is mixed."""
+        """Return an array, unread integers, or a list if it is mixed."""
         floats = [run for run in self.runs if not isinstance(run, memoryview)]
         whole = [run for run in self.runs if isinstance(run, memoryview)]
         if floats and whole:
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Machine:
-    """The stack machine: what is under way, and the rest of the program."""
+    """The stack machine: its state, and the rest of the program."""
 
     def __init__(self, data: bytes | memoryview) -> None:
         self.data = memoryview(data)
@@ -121,7 +121,7 @@ class _Machine:
             if operation is None:
                 raise PickleError(f"it has the code {code:#04x}, which plain values do not need")
             operation(self)
-        raise PickleError("it is cut short")
+        raise PickleError("it is truncated")
 
     def enter_frame(self) -> None:
         self.at = self.runs.enter_frame(self.at - 1)
@@ -129,7 +129,7 @@ class _Machine:
     def take(self, n: int) -> memoryview:
         piece = self.data[self.at : self.at + n]
         if len(piece) != n:
-            raise PickleError("it is cut short")
+            raise PickleError("it is truncated")
         self.at += n
         return piece
 
@@ -137,7 +137,7 @@ class _Machine:
         return int.from_bytes(self.take(n), "little")
 
     def skip(self, value: Any) -> None:
-        """Do without something that was read."""
+        """Discard something that was read."""
 
     def push(self, value: Any) -> None:
         self.stack.append(value)
@@ -153,20 +153,20 @@ class _Machine:
         return items
 
     def fixed(self, items: list[Any]) -> list[Any]:
-        """Make items ready for a place that can't be changed any more."""
+        """Finish items before they go into an immutable container."""
         for item in items:
             if type(item) is _List:
                 item.spread()
         return items
 
     def mark(self) -> None:
-        """Begin items, or take a whole run of numbers for the list that is on top."""
+        """Begin items, or append a whole run of numbers to the list on top."""
         if self.stack and type(self.stack[-1]) is _List and self._take_numbers(self.stack[-1]):
             return
         self.stack.append(_MARK)
 
     def _take_numbers(self, target: _List) -> bool:
-        """Append a run of numbers up to the end of the items, if they are nothing else."""
+        """Append a run of numbers up to the end of the items, if they are all numbers."""
         run = None if target else self.runs.read(self.at, self.n_kept, self.memo)
         if run is None:
             return False
@@ -268,7 +268,7 @@ def _reduce(machine: _Machine) -> None:
 def _build(machine: _Machine) -> None:
     state, value = machine.stack.pop(), machine.stack[-1]
     machine.stack[-1] = built(value, state)
-    # What was kept of it before it was complete is this, too.
+    # What was memoized before it was complete is the same object.
     for place in [place for place, item in list(machine.memo.items())[-8:] if item is value]:
         machine.memo[place] = machine.stack[-1]
 
@@ -319,4 +319,4 @@ _OPERATIONS: dict[int, Callable[[_Machine], None]] = {
     0x52: _reduce,
     0x62: _build,
 }
-"""Every code that plain values need, with what it does; NEWOBJ, INST, OBJ, EXT and the like are not here."""
+"""Every opcode that plain values need -> what it does; NEWOBJ, INST, OBJ, EXT and the like are left out."""

@@ -1,7 +1,7 @@
 """Plain tables: JSON Lines, CSV or Parquet with a row per sampled answer, as `distrivote vote` reads them.
 
-A table may hold whole replies instead of answers, which are then found in them. Where it holds both, the
-answers count unless somebody says how they are to be found.
+A table may hold whole replies instead of answers, which are then found in them. If it holds both, the answers
+are used unless an extractor is named.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from distrivote.answers.kinds.kind import Kind
 from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.store.columns import CONFIDENCE
@@ -30,7 +31,7 @@ from distrivote.trajectory import Trajectory
 _TELLING = {"question_id", "answer"}
 
 TEXTS = ("text", "response", "completion", "output", "generation", "reply")
-"""What a column of whole replies is usually called."""
+"""The usual names of a column of whole replies."""
 
 _NAME = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 
@@ -39,7 +40,7 @@ def _is_one(path: Path, head: bytes) -> bool:
     if head.startswith(b"PAR1"):
         return True
     kind = SUFFIXES.get(path.suffix.lower())
-    # Much is JSON, and a folder of logs has some that are no table.
+    # Many files are JSON, and a folder of logs has some that are not tables.
     return kind == "csv" or (kind == "jsonl" and not first_fields(head).isdisjoint(_TELLING))
 
 
@@ -80,7 +81,7 @@ def read(path: Path, reading: ImportOptions) -> Iterator[Row]:
 
 
 def _text_column(path: Path, reading: ImportOptions, there: AbstractSet[str] | None) -> str | None:
-    """Return the column that answers are to be found in; None: the table says them."""
+    """Return the column in which answers are to be found; None: the table has answers."""
     if reading.text is not None or there is None:
         return reading.text
     is_told = reading.columns.answer in there
@@ -91,8 +92,9 @@ def _text_column(path: Path, reading: ImportOptions, there: AbstractSet[str] | N
         return found
     replies = "column of whole replies"
     lacking = replies if is_told else f"column {reading.columns.answer!r} and no {replies}"
-    asked = f"{reading.extract!r} finds answers in replies, and " if reading.extract else ""
-    other = "leave `extract` out" if is_told else "the answers with `answer`"
+    how = reading.extract.name if isinstance(reading.extract, Kind) else reading.extract
+    asked = f"{how!r} finds answers in replies, and " if how else ""
+    other = "leave `extract` out" if is_told else "the answers with `answer_column`"
     raise InputError(
         f"{asked}{path} has no {lacking} (it has {listed(sorted(there))})",
         hint=f"name the replies with `text`, or {other}",
@@ -101,14 +103,14 @@ def _text_column(path: Path, reading: ImportOptions, there: AbstractSet[str] | N
 
 
 def _columns(path: Path) -> AbstractSet[str] | None:
-    """Return the names of a table's columns as far as its beginning tells, None if it does not."""
+    """Return the names of a table's columns from its beginning, None if it does not show them."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
     if head.startswith(b"PAR1"):
         try:
             return set(pq.read_schema(path).names)
         except (pa.ArrowException, OSError, UnicodeDecodeError):
-            return None  # whoever reads it says what is wrong
+            return None  # the reader raises the error
     beginning = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if beginning.startswith((b"{", b"[")):
         return {name.decode("utf-8", "replace") for name in _NAME.findall(beginning)}

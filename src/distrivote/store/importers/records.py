@@ -1,8 +1,8 @@
-"""JSON records from other people's files, each with its place, and what a row needs of them.
+"""JSON records from files of other tools, each with its position, and what a row needs of them.
 
-A file is JSON Lines, or one JSON document that is an object or a list of objects. Lines are read one by
-one; a document is held whole. Whatever is wrong with a file ends in an InputError that names the place:
-"run.jsonl, line 17" or "run.json, item 3". What the fields mean is known to the importers, not here.
+A file is JSON Lines, or one JSON document that is an object or a list of objects. Lines are read one by one;
+a document is held in memory. Errors are InputErrors that name the position: "run.jsonl, line 17" or
+"run.json, item 3". The importers know what the fields mean.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from distrivote.errors import InputError
 from distrivote.problem import Problem
@@ -34,20 +36,21 @@ _LINES = (".jsonl", ".ndjson")
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(\s*+:)?|[{}\[\]"]', re.DOTALL)
 _DEEPEST = 4
+_split_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class LeftOutWarning(UserWarning):
-    """Something that a file holds was left out, such as requests that had failed; the text counts them."""
+    """Part of a file was left out, such as requests that had failed; the text counts them."""
 
 
 class Record(NamedTuple):
     """One JSON object of a file."""
 
     where: str
-    """As messages call it."""
+    """The position, for messages."""
 
     number: int
-    """Its line, or its place in a list, from 1."""
+    """Its line, or its index in a list, from 1."""
 
     fields: dict[str, Any]
 
@@ -63,7 +66,7 @@ class Record(NamedTuple):
         return text(self.fields.get(name), f"{self.where}: {name}")
 
     def label_at(self, *names: str) -> str | None:
-        """Return the first of the fields that says something, as a label; None if none does."""
+        """Return the first of the fields that has a value, as a label; None if none has."""
         for name in names:
             found = label_at(self.fields.get(name), self.where.__str__, name)
             if found is not None:
@@ -75,8 +78,36 @@ class Record(NamedTuple):
         return count(self.fields.get(name), f"{self.where}: {name}")
 
 
+class RawRecord(NamedTuple):
+    """One JSON object of a file, not parsed yet."""
+
+    where: str
+    number: int
+    content: bytes
+    fields_needed: str
+
+    def parsed(self) -> Record:
+        """Return the object with its fields; InputError with the place if it is none."""
+        check_weight(self.content, str(self.where))
+        text = decoded(self.content, self.where.__str__, self.number == 1)
+        return Record(self.where, self.number, json_object(text, self.where.__str__, self.fields_needed))
+
+
+def raw_records(path: Path, fields: str) -> Iterator[RawRecord | Record]:
+    """Yield what `records` does, each without parsing it where that is possible.
+
+    A document that is a list is cut into its items, so that one of them at a time is held as values.
+    """
+    some = False
+    for record in _items(path, fields) if _is_document(path) else _raw_lines(path, fields):
+        some = True
+        yield record
+    if not some:
+        raise InputError(f"{path} is empty: it should hold JSON objects with {fields}")
+
+
 def records(path: Path, fields: str) -> Iterator[Record]:
-    """Yield the objects of a file of either kind; errors say which `fields` they should hold."""
+    """Yield the objects of a file of either kind; errors name the `fields` that they should have."""
     some = False
     for record in _listed(path) if _is_document(path) else _lines(path, fields):
         some = True
@@ -93,7 +124,7 @@ def parsed(content: bytes, where: str) -> Any:
     except json.JSONDecodeError as error:
         raise InputError(
             f"{where} is not valid JSON ({error.msg} at line {error.lineno}, column {error.colno}):"
-            " write it again, it may have been cut off"
+            " write it again, it may be truncated"
         ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(
@@ -103,6 +134,10 @@ def parsed(content: bytes, where: str) -> Any:
 
 def document(path: Path) -> Any:
     """Return the JSON document that a file holds."""
+    return parsed(_whole(path), str(path))
+
+
+def _whole(path: Path) -> bytes:
     try:
         size = os.stat(path).st_size
         if size > LARGEST:
@@ -110,16 +145,15 @@ def document(path: Path) -> Any:
                 f"{path} is one JSON document of {size >> 20} MB, and at most {LARGEST >> 20} MB are read"
                 " at once: write it as JSON Lines, one object per line"
             )
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         cant_read(str(path), error)
-    return parsed(content, str(path))
 
 
 def first_fields(head: bytes) -> frozenset[str]:
-    """Return the fields of the first object in a JSON file of which only the beginning is known.
+    """Return the fields of the first object in a JSON file, from the beginning of the file.
 
-    Those of objects inside are there with their path. What is not JSON has none.
+    Fields of nested objects are included with their path. A text that is not JSON has none.
 
     >>> sorted(first_fields(b'[{"id": 1, "choices": [{"text": "cut he'))
     ['choices', 'choices.text', 'id']
@@ -156,7 +190,7 @@ def _fields(head: bytes) -> frozenset[str]:
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """Say the place in errors of those who do not know it."""
+    """Add the position to errors that lack it."""
     try:
         yield
     except InputError as error:
@@ -173,7 +207,7 @@ def text(value: object, what: str) -> str:
 
 
 def number(value: object, what: str) -> float:
-    """Return a number, NaN where there is none."""
+    """Return a number, NaN if it is missing."""
     if value is None:
         return math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -183,7 +217,7 @@ def number(value: object, what: str) -> float:
 
 
 def count(value: object, what: str) -> int | None:
-    """Return a number of tokens, None where nobody counted."""
+    """Return a number of tokens, None if it is missing."""
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value >= 2**31:
@@ -201,7 +235,7 @@ def row(
     correct: bool | None = None,
     seed: int | None = None,
 ) -> Row:
-    """Return the row of a trajectory; `told` holds the answer where the file says it, None for none."""
+    """Return the row of a trajectory; `told` holds the answer if the file has it, None for none."""
     extract = reading.extract or "auto" if told is None else lambda _: told[0]
     with at(where):
         return row_of(
@@ -216,14 +250,14 @@ def row(
 
 
 def counted(made: Row, n_tokens: int | None) -> Row:
-    """Return the row with a number of tokens that the file says, where the tokens themselves do not."""
+    """Return the row with the number of tokens from the file, if the row has no tokens."""
     return (
         dataclasses.replace(made, n_tokens=n_tokens) if n_tokens is not None and not made.n_tokens else made
     )
 
 
 def shown(value: object, longest: int = 40) -> str:
-    """Return a value as a message shows it; of lists and objects only that they are, as they may be deep."""
+    """Return a value for a message; for lists and objects, which may be deep, only their kind."""
     return _KINDS.get(type(value)) or quoted(value, longest)
 
 
@@ -235,7 +269,7 @@ def _came(value: object) -> str:
 
 
 def _is_document(path: Path) -> bool:
-    """Whether the file is one document: a list, or an object that goes on behind its first line."""
+    """Whether the file is one document: a list, or an object that continues after its first line."""
     if path.suffix.lower() in _LINES:
         return False
     try:
@@ -246,7 +280,7 @@ def _is_document(path: Path) -> bool:
         cant_read(str(path), error)
     if not beginning.startswith(b"{"):
         return beginning.startswith(b"[")
-    # A line of JSON Lines is whole: what comes before its end closes every brace.
+    # A line of JSON Lines is complete: every brace is closed before its end.
     return not beginning.endswith(b"}")
 
 
@@ -262,7 +296,22 @@ def _listed(path: Path) -> Iterator[Record]:
         yield Record(where, place, item)
 
 
+def _items(path: Path, fields: str) -> Iterator[RawRecord | Record]:
+    content = _whole(path)
+    try:
+        items = _split_list(content.removeprefix(_BLANKS[:3]))
+    except (ValueError, RecursionError):
+        yield from _listed(path)  # one object, or it says what is wrong
+        return
+    for place, item in enumerate(items, 1):
+        yield RawRecord(f"{path}, item {place}", place, bytes(item), fields)
+
+
 def _lines(path: Path, fields: str) -> Iterator[Record]:
+    return (raw.parsed() for raw in _raw_lines(path, fields))
+
+
+def _raw_lines(path: Path, fields: str) -> Iterator[RawRecord]:
     try:
         with open(path, "rb") as file:
             for place, line in enumerate(iter(lambda: file.readline(LARGEST + 1), b""), 1):
@@ -272,8 +321,7 @@ def _lines(path: Path, fields: str) -> Iterator[Record]:
                         f"{where} is longer than {LARGEST >> 20} MB: write fewer samples on one line"
                     )
                 check_weight(line, where)
-                content = decoded(line, where.__str__, place == 1)
-                if content.strip():
-                    yield Record(where, place, json_object(content, where.__str__, fields))
+                if not (line.removeprefix(_BLANKS[:3]) if place == 1 else line).isspace():
+                    yield RawRecord(where, place, line, fields)
     except OSError as error:
         cant_read(str(path), error)

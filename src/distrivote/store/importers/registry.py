@@ -1,7 +1,9 @@
-"""Every format that can be imported, and which of them a file is."""
+"""Every format that can be imported, and the detection of a file's format."""
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +14,7 @@ from distrivote.store.importers.base import HEAD, Format
 from distrivote.store.natural import natural_key
 from distrivote.store.tables.source import cant_read, is_run
 
-# More special ones first: a plain table is what nothing else is.
+# More specific ones first: a plain table is the fallback.
 _MODULES = (
     "deepconf",
     "inspect_logs",
@@ -27,7 +29,7 @@ _MODULES = (
 
 
 def formats() -> tuple[Format, ...]:
-    """Return every format, in the order in which a file is compared with them."""
+    """Return every format, in the order of detection."""
     found: list[Format] = []
     for name in _MODULES:
         module = import_module(f"distrivote.store.importers.{name}")
@@ -36,17 +38,16 @@ def formats() -> tuple[Format, ...]:
 
 
 class Source(NamedTuple):
-    """A file and how it is read."""
+    """A file and its format."""
 
     path: Path
     format: Format
 
 
 def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]:
-    """Return the files of these paths with their formats; folders stand for what is in them.
+    """Return the files of these paths with their formats; a folder stands for its files.
 
-    In a folder, a file that is of no known format is left out, since others may lie there; a file that
-    is named must be of one.
+    In a folder, a file of no known format is left out; a file that is named must be of one.
     """
     known = formats()
     if name is not None and name not in {each.name for each in known}:
@@ -78,7 +79,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _format_of(path: Path, known: Sequence[Format], name: str | None) -> Format:
     found = _detected(path, known, name)
     if found is None and name is not None:
-        # The name of a file may be anything: who says what it is will know.
+        # With an explicit format the name of a file may be anything.
         found = next(each for each in known if each.name == name)
     if found is None and not _head(path).strip():
         raise InputError(f"{path} is empty: an import needs at least one row of question and answer")
@@ -99,6 +100,8 @@ def _detected(path: Path, known: Sequence[Format], name: str | None) -> Format |
 
 def _head(path: Path) -> bytes:
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise InputError(f"{path} is no file but a pipe or a device: write it into a file first")
         with open(path, "rb") as file:
             return file.read(HEAD)
     except (OSError, ValueError) as error:

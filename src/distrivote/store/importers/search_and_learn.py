@@ -1,8 +1,8 @@
 """Completions of Hugging Face's search-and-learn, scored by a process reward model.
 
-The scores say how good a reward model finds each completion; the model that wrote it was not asked. They
-are what these files have to vote with, so the score of the whole completion becomes its confidence:
-`agg_scores`, or where that is missing the score of its last step, as search-and-learn itself takes it.
+The scores are those of a reward model, not of the model that wrote the completion. These files have nothing
+else to vote with, so the score of the whole completion becomes its confidence: `agg_scores`, or if that is
+missing the score of its last step, as in search-and-learn itself.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _scores(record: Record, n: int) -> list[float]:
 
 
 def _each(record: Record, name: str, n: int) -> list[Any]:
-    """Return a field that holds one value per completion, None for each where it is missing."""
+    """Return a field that holds one value per completion, None for each if it is missing."""
     if record.fields.get(name) is None:
         return [None] * n
     values = record.list_at(name)

@@ -1,8 +1,7 @@
 """Outputs of the Self-Certainty project with their `confidence_list`.
 
 A file is a list of questions, each with its outputs. The confidences are self-certainties over the whole
-vocabulary; they count as the confidence of a row and as its self-certainty. Files from before the
-confidences were computed are read too, without any.
+vocabulary; they are the confidence of a row and its self-certainty. Files without confidences are read too.
 """
 
 from __future__ import annotations

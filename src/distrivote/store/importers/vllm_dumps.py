@@ -1,7 +1,7 @@
-"""vLLM's `RequestOutput`, dumped as JSON or JSON Lines: its fields, and those of its samples, by name.
+"""vLLM's `RequestOutput`, dumped as JSON or JSON Lines with its fields and those of its samples.
 
-Outputs of the same prompt are answers to the same question. JSON turns the token ids that lead to the
-log-probabilities into texts; they are numbers again here.
+Outputs of the same prompt are answers to the same question. JSON turns token ids, which are the keys of the
+log-probabilities, into strings; here they become numbers again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from distrivote.store.runs.rows import Row
 def _is_one(_path: Path, head: bytes) -> bool:
     there = first_fields(head)
     asked = bool({"request_id", "prompt", "prompt_token_ids"} & there)
-    # A long prompt hides the outputs behind the head.
+    # After a long prompt the outputs are not within the head.
     cut = {"request_id", "prompt"} <= there and bool({"prompt_token_ids", "prompt_logprobs"} & there)
     return cut or (asked and bool({"outputs.text", "outputs.token_ids"} & there))
 
@@ -67,7 +67,7 @@ def _problem(record: Record) -> Problem:
 
 
 def _with_numbers(sample: Any, where: str) -> dict[str, Any]:
-    """Return a sample whose log-probabilities are found by numbers."""
+    """Return a sample whose log-probabilities have numbers as keys."""
     if not isinstance(sample, dict):
         raise InputError(f"{where}: outputs holds {shown(sample)}: a list of objects is needed")
     rows = sample.get("logprobs")

@@ -1,13 +1,15 @@
-"""Writing results: to a file that appears whole or not at all, in the format of its suffix."""
+"""Writing results atomically to a file, in the format of its suffix."""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -16,12 +18,16 @@ import pyarrow as pa
 from distrivote.errors import InputError
 from distrivote.store.results.tables import json_lines, tab_header, tab_lines
 
+STALE = 24 * 3600.0
+"""In seconds; a temporary folder in which nothing was made for so long has lost its writer."""
+
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """Give a folder to fill, which becomes `target` at the end; nothing is left of it if that fails."""
+    """Yield a temporary folder that becomes `target` at the end, and is removed on an error."""
     if target.exists():
-        raise InputError(f"{target} is there already: name a new folder")
+        raise InputError(f"{target} exists already: name a new folder")
+    _sweep(target)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         beside.mkdir(parents=True)
@@ -32,11 +38,21 @@ def new_folder(target: Path) -> Iterator[Path]:
             f"can't write to {target} ({error.strerror or error}): check the folder and its space"
         ) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        with suppress(OSError):
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what calls for the same target left that were killed, once it is older than any that runs."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.tmp")
+    with suppress(OSError):
+        for path in target.parent.iterdir():
+            if pattern.fullmatch(path.name) and time.time() - path.stat().st_mtime > STALE:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 class Writer(Protocol):
-    """Takes tables of one schema, one after the other."""
+    """Writes tables of one schema, one after the other."""
 
     def write(self, table: pa.Table) -> None: ...
     def close(self) -> None: ...
@@ -121,7 +137,7 @@ def check_place(path: str, source: str) -> None:
 
 @contextmanager
 def writing(path: str) -> Iterator[Writer]:
-    """Write tables in the format of the path's suffix, whole or not at all."""
+    """Write tables atomically in the format of the path's suffix."""
     kind = _KINDS[Path(path).suffix.lower()]
     with whole_file(path) as file, closing(_writer(file, kind)) as writer:
         yield writer
@@ -129,7 +145,7 @@ def writing(path: str) -> Iterator[Writer]:
 
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Write beside the target, and put it in place at the end; on an error nothing is left."""
+    """Write to a temporary file that replaces the target at the end, and is removed on an error."""
     target = Path(path).resolve()
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -138,13 +154,16 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(beside, _permissions(target))
         os.replace(beside, target)
     except OSError as error:
         raise _cant_write(path, error) from error
     finally:
-        if os.path.exists(beside):
-            os.unlink(beside)
+        with suppress(OSError):
+            if os.path.exists(beside):
+                os.unlink(beside)
 
 
 def _writer(file: BinaryIO, kind: str) -> Writer:
@@ -158,7 +177,7 @@ def _cant_write(path: str, error: OSError) -> InputError:
 
 
 def _permissions(target: Path) -> int:
-    """Return what a plain new file would get, or what the file that is replaced has."""
+    """Return the mode of the replaced file, or that of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -1,7 +1,7 @@
-"""Results as tables, and tables as text: the columns of what is written about a vote.
+"""Results as tables, and tables as text: the columns of the output of a vote.
 
-`long_table` has a row per question and method, the same for files and programs; `wide_table` has a
-row per question with a column per method, for reading. Text is made a column at a time, not a row.
+`long_table` has a row per question and method, for files and programs; `wide_table` has a row per question
+with a column per method, for people. Text is formatted by column, not by row.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OURS = frozenset(
 
 
 def by_name(by: str) -> str:
-    """Return what the column of `--by` is called in results: its own name, unless that is taken."""
+    """Return the name of the column of `--by` in results: its own name, unless that is taken."""
     return f"by_{by}" if by in _OURS or by in METHODS else by
 
 
@@ -51,7 +51,7 @@ def long_table(results: Results, by: str | None) -> pa.Table:
     """Return a row per question and method: questions in order, then methods in order."""
     n, n_methods = len(results), len(results.methods)
     each = np.repeat(np.arange(n), n_methods)
-    # The methods' columns lie one after the other; this deals them out question by question.
+    # The methods' columns are concatenated; this interleaves them by question.
     dealt = (np.arange(n_methods) * n + np.arange(n)[:, None]).ravel()
     verdicts = [results.verdicts[name] for name in results.methods]
     majority = results.majority
@@ -149,7 +149,7 @@ def _tab_field(text: str) -> str:
 
 
 def _spelt(column: pa.ChunkedArray, spell: Callable[[str], str], missing: str) -> pa.Array:
-    """Return the column as text; each distinct string is spelt once."""
+    """Return the column as text; each distinct string is formatted once."""
     if pa.types.is_string(column.type):
         coded = column.combine_chunks().dictionary_encode()
         spelt = pa.array([spell(text) for text in coded.dictionary.to_pylist()], pa.string())
@@ -160,7 +160,7 @@ def _spelt(column: pa.ChunkedArray, spell: Callable[[str], str], missing: str) -
 
 
 def _bytes(lines: pa.Array) -> memoryview:
-    """Return all lines as one piece: Arrow keeps them one after the other already."""
+    """Return all lines as one buffer: Arrow stores them contiguously."""
     if isinstance(lines, pa.ChunkedArray):
         lines = lines.combine_chunks()
     _, offsets, data = lines.buffers()

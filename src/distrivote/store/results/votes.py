@@ -1,7 +1,7 @@
-"""Results: what the methods made of the questions of a file, some questions at a time.
+"""Results of methods on the questions of a file, some questions at a time.
 
-`hold_elections` takes whole questions and gives their results, in order, with the work on two or more
-threads. `Totals` counts over all of them. How results are written is not known here.
+`hold_elections` takes whole questions and yields their results, in order, and works on two or more threads.
+`Totals` counts over all of them. Results are written elsewhere.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Same
 from distrivote.defaults import MIN_PROBABILITY
 from distrivote.store.beliefs import Beliefs, learned_first, learns, models_of, of_model
 from distrivote.store.columns import CONFIDENCE
 from distrivote.store.tables.questions import Questions
 from distrivote.store.tables.truth import UNKNOWN, Judge, is_right
 from distrivote.voting.abstaining import abstains
-from distrivote.voting.ballot import Outcome, Tally
+from distrivote.voting.caveats import MIN_POOL, MIN_SEPARATION
 from distrivote.voting.methods import parse_method
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import Scale, Seen, scale_of
-from distrivote.voting.tallies import MIN_POOL, MIN_SEPARATION
+from distrivote.voting.tally import Outcome, Tally
 from distrivote.voting.vote import elect
 
 MAJORITY = "sc"
@@ -46,7 +46,7 @@ class Bar:
 
 
 class Verdict(NamedTuple):
-    """What one method says about each of some questions: arrays over questions."""
+    """The results of one method on some questions: arrays over questions."""
 
     answer: pa.Array
     """Text, null where nothing was answered or the answer is withheld."""
@@ -85,7 +85,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """The verdicts of every method on some questions; the majority's are always there."""
+    """The results of every method on some questions; those of the majority are always included."""
 
     ids: pa.Array
     by: pa.Array | None
@@ -94,7 +94,7 @@ class Results:
     methods: tuple[str, ...]
     verdicts: dict[str, Verdict]
     n_doubtful: int = 0
-    """Winners of which it is doubtful whether they are right: they count as wrong."""
+    """Winners that could not be compared with the right answer for certain: they count as wrong."""
 
     @property
     def majority(self) -> Verdict:
@@ -102,7 +102,7 @@ class Results:
 
     @property
     def n_unmeasured(self) -> npt.NDArray[np.int64]:
-        """Answers without a confidence, as far as a method looks at them."""
+        """Answers without a confidence, if a method uses confidences."""
         counted: npt.NDArray[np.int64] = np.max(
             [each.n_unmeasured for each in self.verdicts.values()], axis=0
         )
@@ -113,11 +113,11 @@ class Results:
 
 
 class NotPositive(Exception):
-    """Confidences that should be positive are not: all of them say how they are to be taken."""
+    """Confidences that should be positive are not: the scale has to be chosen from all of them."""
 
 
 def scale_of_rows(batches: Iterable[pa.RecordBatch]) -> Scale:
-    """Return the scale that all confidences of a file speak for."""
+    """Return the scale for all confidences of a file."""
     seen = Seen()
     for batch in batches:
         answers = np.where(batch.column("answer").is_valid().to_numpy(zero_copy_only=False), 0, -1)
@@ -129,14 +129,14 @@ def hold_elections(
     questions: Iterable[Questions],
     methods: Sequence[str],
     bar: Bar | None = None,
-    same: str | Equality | None = None,
+    same: Same | None = None,
     scale: Scale = Scale.POSITIVE,
 ) -> Iterator[Results]:
     """Vote on all questions by all methods (canonical names), in order.
 
-    `same` says when a winner is the right answer, where rows do not tell. `scale` is that of all
-    confidences; NotPositive if it is `POSITIVE` and one of them is not. The first questions say
-    what `auto` believes of each model.
+    `same` says when a winner is the right answer, if rows do not say it. `scale` is that of all
+    confidences; raises NotPositive if it is `POSITIVE` and one of them is not. `auto` learns its trust in
+    each model from the first questions.
     """
     bar = bar or Bar()
     beliefs: Beliefs = {}
@@ -148,7 +148,7 @@ def hold_elections(
     try:
         for some in questions:
             waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale, beliefs))
-            # One in reserve per thread: memory holds a few batches, whatever the file's size.
+            # One waiting batch per thread: memory holds a few batches, whatever the file's size.
             while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
                 yield waiting.popleft().result()
         while waiting:
@@ -161,7 +161,7 @@ def _results(
     some: Questions,
     methods: tuple[str, ...],
     bar: Bar,
-    same: str | Equality | None,
+    same: Same | None,
     scale: Scale,
     beliefs: Beliefs,
 ) -> Results:
@@ -177,7 +177,7 @@ def results_of(
     tallies: Sequence[Tally],
     majority: Tally,
     bar: Bar | None = None,
-    same: str | Equality | None = None,
+    same: Same | None = None,
 ) -> Results:
     """Return the results of a single question whose votes are counted already."""
     outcomes = {tally.method: _outcome(one, tally) for tally in (*tallies, majority)}
@@ -189,10 +189,10 @@ def _judged(
     outcomes: dict[str, Outcome],
     methods: tuple[str, ...],
     bar: Bar,
-    same: str | Equality | None,
+    same: Same | None,
 ) -> Results:
     """Return the results: which answers are given, and which of them are right."""
-    # The majority that is only shown beside has nobody to keep an answer from.
+    # The majority is shown for comparison only: none of its answers are withheld.
     least = {name: bar.min_probability if name in methods else 0.0 for name in outcomes}
     judge = Judge(same)
     verdicts = {name: _verdict(some, outcome, least[name], judge) for name, outcome in outcomes.items()}
@@ -210,7 +210,7 @@ def _judged(
 def _outcomes(
     some: Questions, names: list[str], calibration: Calibration, scale: Scale, beliefs: Beliefs
 ) -> dict[str, Outcome]:
-    """Return the outcomes of all questions, those of each model by what is believed of it."""
+    """Return the outcomes of all questions, with the trust of each model."""
 
     def elected(pools: tuple[np.ndarray, np.ndarray, np.ndarray], model: str) -> dict[str, Outcome]:
         return elect(*pools, names, calibration=calibration, scale=scale, trust=beliefs.get(model))
@@ -229,7 +229,7 @@ def _outcomes(
 
 
 def _outcome(one: Questions, tally: Tally) -> Outcome:
-    """Return a tally as what `elect` gives for one pool."""
+    """Return a tally as the outcome of `elect` for one pool."""
     winner = -1 if tally.best is None else one.classes[tally.best]
     rejected = one.classes[tally.dropped.argmax()] if tally.dropped.any() else -1
     return Outcome(
@@ -296,19 +296,19 @@ class Totals:
     n_trajectories: int = 0
     n_unanswered: int = 0
     n_unmeasured: int = 0
-    """Answers without a confidence, where a method looks at them."""
+    """Answers without a confidence, if a method uses confidences."""
 
     n_fallbacks: int = 0
-    """Questions on which the majority decides since no answer has a confidence."""
+    """Questions on which the majority decides because no answer has a confidence."""
 
     n_small: int = 0
-    """Questions with fewer answers than a split by confidence can use."""
+    """Questions with too few answers for a split by confidence."""
 
     n_one_hump: int = 0
     """Questions whose confidences hardly have two humps, for one of the methods that look."""
 
     n_doubtful: int = 0
-    """Winners of which it is doubtful whether they are right."""
+    """Winners that could not be compared with the right answer for certain."""
 
     n_uncalibrated: int = 0
     """Questions with fewer or more answers than probabilities were fitted on."""

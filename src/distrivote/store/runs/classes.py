@@ -1,8 +1,8 @@
-"""Which answers of a question are the same, and which are right, for rows that do not say it yet.
+"""Which answers of a question are equal, and which are right, for rows that do not store it yet.
 
-A class can be told only when all answers of a question are there, so parts are written without. They are
-filled in on reading, or for good when a run is compacted; then the manifest says by what, and another
-version grades them again. What the file of an import says of being right stays as it is.
+Classes are known only when all answers of a question are there, so parts are written without them. They are
+filled in on reading, or permanently when a run is compacted; then the manifest records the comparison, and
+another version of it grades them again. Imported values of `correct` are not changed.
 """
 
 from __future__ import annotations
@@ -13,33 +13,44 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import NAMED, RULES_VERSION, Equality, equality
+from distrivote.answers.equality import NAMED, RULES_VERSION, Equality, Same, equality
 from distrivote.answers.equivalence import grade
+from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.mathverify import shared_verifier
 from distrivote.answers.remarks import Remarks
-from distrivote.problem import DEFAULT_SAME
-from distrivote.store.columns import ANSWER, ANSWER_CLASS, CORRECT, GROUND_TRUTH, QUESTION_ID
+from distrivote.prompts import DEFAULT_SAME
+from distrivote.store.columns import (
+    ANSWER,
+    ANSWER_CLASS,
+    CORRECT,
+    FINISH_REASON,
+    GROUND_TRUTH,
+    QUESTION,
+    QUESTION_ID,
+    TEXT,
+)
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import question_starts
+from distrivote.trajectory import CUT_OFF
 
 NEEDED = (QUESTION_ID, ANSWER, ANSWER_CLASS, CORRECT, GROUND_TRUTH)
 
 
 class Grading(NamedTuple):
-    """By what the answers of a run are compared, and what of its stored classes can be used."""
+    """How the answers of a run are compared, and which of its stored classes can be used."""
 
     same: Equality
     again: bool
-    """Whether stored classes were made by something else and are made anew."""
+    """Whether stored classes were made by another comparison and are made again."""
 
     told: bool
-    """Whether what rows say of being right was told by a file, and stays."""
+    """Whether `correct` was imported from a file, and is kept."""
 
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, manifest: Manifest, same: str | Equality | None = None) -> Grading:
-        """Return the grading of a run as asked, or by what the run says."""
+    def of(cls, manifest: Manifest, same: Same | None = None) -> Grading:
+        """Return the grading of a run: the requested one, or that of the run."""
         told = manifest.grader is not None and manifest.grader["told"]
         name = manifest.compared_by
         if same is None and name not in NAMED:
@@ -48,10 +59,11 @@ class Grading(NamedTuple):
             )
             return cls(equality(), False, told, (note,))
         rule = equality(name if same is None else same)
-        return cls(rule, not _is_current(manifest, rule), told)
+        is_read_again = isinstance(same, Kind)
+        return cls(rule, is_read_again or not _is_current(manifest, rule), told and not is_read_again)
 
     def recorded_in(self, manifest: Manifest, told: bool, remarks: Remarks) -> Manifest:
-        """Return the manifest of a run whose classes are stored; `told` as `Classified` has it."""
+        """Return the manifest of a run whose classes are stored; `told` is that of `Classified`."""
         if self.notes:
             return manifest
         record = {
@@ -75,26 +87,26 @@ def _is_current(manifest: Manifest, rule: Equality) -> bool:
     if grader is None or grader["same"] != rule.name or not rule.is_named:
         return False
     if rule.is_math and not shared_verifier().is_installed:
-        # Stored by a machine that had it: better than what this one could say.
+        # Stored by a machine that had math-verify: better than what this one could compute.
         return str(grader["version"]).startswith(f"{RULES_VERSION}, math-verify ")
     return bool(grader["version"] == rule.version)
 
 
 class Classified(NamedTuple):
-    """A table with classes, and what there is to say of those that were made for it."""
+    """A table with classes, and remarks about those that were made for it."""
 
     table: pa.Table
     remarks: dict[str, Remarks]
     """By question, of those that were classified here."""
 
     told: bool = False
-    """Whether a row without a class said whether it is right, which only a file can have told."""
+    """Whether a row without a class has `correct`, which can only come from an imported file."""
 
 
 def classified(table: pa.Table, grading: Grading) -> Classified:
     """Return the table with `answer_class` and `correct` filled in; rows of a question are neighbours.
 
-    A question of which any row has no class is classified anew as a whole, and with `again` every one.
+    A question with any row without a class is classified again as a whole; with `again` every question is.
     """
     todo = pc.is_null(table[ANSWER_CLASS])
     unsaid = pc.and_(pc.is_null(table[CORRECT]), pc.is_valid(table[GROUND_TRUTH]))
@@ -108,11 +120,13 @@ def classified(table: pa.Table, grading: Grading) -> Classified:
     answers, truths = table[ANSWER].to_pylist(), table[GROUND_TRUTH].to_pylist()
     classes, correct = table[ANSWER_CLASS].to_pylist(), table[CORRECT].to_pylist()
     names, remarks = table[QUESTION_ID], {}
+    questions = table[QUESTION].to_pylist() if QUESTION in table.column_names else None
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         if not (again or rows[start:end].any()):
             continue
         truth = next((truth for truth in truths[start:end] if truth is not None), None)
-        found = grade(answers[start:end], truth, grading.same)
+        asked = "" if questions is None else questions[start] or ""
+        found = grade(answers[start:end], truth, grading.same.about(asked))
         remarks[names[start].as_py()] = found.remarks
         for row, number in zip(range(start, end), found.classes.ids, strict=True):
             was = classes[row]
@@ -122,6 +136,19 @@ def classified(table: pa.Table, grading: Grading) -> Classified:
             classes[row] = number
     table = _replaced(table, ANSWER_CLASS, pa.array(classes, pa.int32()))
     return Classified(_replaced(table, CORRECT, pa.array(correct, pa.bool_())), remarks, told)
+
+
+def read_again(table: pa.Table, kind: Kind) -> pa.Table:
+    """Return the table with the answers of a kind that its texts hold; rows without a text stay."""
+    texts, ends = table[TEXT].to_pylist(), table[FINISH_REASON].to_pylist()
+    if not any(text is not None for text in texts):
+        return table
+    answers = table[ANSWER].to_pylist()
+    for at, (text, end) in enumerate(zip(texts, ends, strict=True)):
+        if text is not None:
+            found = kind.read(text, is_cut=end == CUT_OFF)
+            answers[at] = None if found is None else found.answer
+    return _replaced(table, ANSWER, pa.array(answers, pa.string()))
 
 
 def _replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:

@@ -1,7 +1,7 @@
 """Merging the parts of a run into few, with the classes of all answers filled in.
 
-A merged part is in place before its sources go, and names them, so that being killed in between neither
-loses nor doubles anything.
+A merged part is in place before its sources are removed, and names them, so that a kill in between neither
+loses nor duplicates anything.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Same
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError
 from distrivote.store.runs.classes import NEEDED, Grading, classified, recorded
-from distrivote.store.runs.listing import aside_notes, mended
-from distrivote.store.runs.parts import FOLDER, Part, first_of_each, read_part, write_part
+from distrivote.store.runs.listing import aside_notes, check_complete, list_parts, repaired
+from distrivote.store.runs.parts import FOLDER, Part, first_of_each, read_part, replace_parts, write_part
 from distrivote.store.runs.run import KEYS, manifest_of
 from distrivote.store.runs.schema import SCHEMA
 
@@ -38,18 +38,27 @@ class Compaction(NamedTuple):
     n_parts: int
     n_rows: int
     n_doubled: int
-    """How many rows were dropped because an earlier one was for the same sample."""
+    """How many rows were dropped because an earlier row has the same sample."""
 
     notes: tuple[str, ...]
 
 
-def compact(path: str | Path, *, same: str | Equality | None = None, max_bytes: int = MAX_PART) -> Compaction:
+def compact(
+    path: str | Path,
+    *,
+    same: Same | None = None,
+    max_bytes: int = MAX_PART,
+    partial: bool = False,
+) -> Compaction:
     """Merge the parts of a run into few of some `max_bytes` each, and fill in classes and correctness.
 
-    `same` says when two answers are one, from now on; what the run says if it is None. Classes that were
-    made by something else, or by another version of it, are made anew.
+    `same` says when two answers are equal, from now on; None keeps the comparison of the run. Classes that
+    were made by another comparison, or another version of it, are made again. With `partial` a run that lacks
+    parts is taken as it is from now on.
     """
     path = Path(path)
+    manifest_of(path)
+    check_complete(list_parts(path / FOLDER), path, partial=partial)
     while True:
         try:
             return _compacted(path, same, max_bytes)
@@ -62,25 +71,25 @@ def compact(path: str | Path, *, same: str | Equality | None = None, max_bytes: 
             raise InputError(f"a part of {path} can't be read ({error}): try again") from error
 
 
-def _compacted(path: Path, same: str | Equality | None, max_bytes: int) -> Compaction:
+def _compacted(path: Path, same: Same | None, max_bytes: int) -> Compaction:
     manifest, folder = manifest_of(path), path / FOLDER
     grading = Grading.of(manifest, same)
-    listing, writer = mended(folder), secrets.token_hex(6)
+    listing, writer = repaired(folder), secrets.token_hex(6)
     slim = _slim(listing.parts)
     order = first_of_each(slim)
     kept = slim.take(pa.array(order))
     filled, by_question, told = classified(kept, grading)
     if by_question and not grading.again and recorded(manifest) != Remarks():
-        # Doubts are known of all questions together, and some of these were graded anew.
+        # Doubts are stored for all questions together, and some of these were graded again.
         grading = grading._replace(again=True)
         filled, by_question, told = classified(kept, grading)
     remarks = sum(by_question.values(), Remarks() if grading.again else recorded(manifest))
-    # Where nothing is graded here, the record names what did: this machine may not even have it.
+    # If nothing is graded here, the record keeps what did: this machine may not even have it.
     is_new = grading.again or by_question
     graded = grading.recorded_in(manifest, told, remarks) if is_new else manifest
     unchanged = filled.equals(kept)
     if not unchanged and manifest.grader is not None:
-        # Killed on the way, a run has classes of both kinds: then none is believed.
+        # After a kill on the way a run has classes of both kinds: then none of them is used.
         dataclasses.replace(graded, grader=None).save(path)
     starts = np.concatenate(([0], np.cumsum([part.n_rows for part in listing.parts], dtype=np.int64)))
     groups = list(_groups(listing.parts, max_bytes))
@@ -95,8 +104,7 @@ def _compacted(path: Path, same: str | Equality | None, max_bytes: int) -> Compa
             index = table.schema.get_field_index(name)
             table = table.set_column(index, SCHEMA.field(name), filled[name].take(pa.array(mine)))
         write_part(folder, writer, first, table.cast(SCHEMA), group)
-        for part in group:
-            part.path.unlink(missing_ok=True)
+        replace_parts(group)
     if graded != manifest:
         graded.save(path)
     n_doubled = len(slim) - len(order)
@@ -111,7 +119,7 @@ def _slim(parts: Sequence[Part]) -> pa.Table:
 
 
 def _groups(parts: Sequence[Part], max_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the end of each run of neighbours that together are not too large."""
+    """Yield the first and the end of each group of consecutive parts that together are not too large."""
     first, n_bytes, n_raw = 0, 0, 0
     for index, part in enumerate(parts):
         too_large = n_bytes + part.n_bytes > max_bytes or n_raw + part.n_raw_bytes > MAX_RAW

@@ -1,7 +1,7 @@
 """A run -> DeepConf's trace layout, as JSON: a file for each question, which its tools read with json.load.
 
-`confs` are there if the run kept token confidences, `step_confs` are those of the run. Token ids are not
-stored in a run and so not written. `confidence` is ours: what the trajectory is voted with.
+`confs` are written if the run stores token confidences; `step_confs` are those of the run. Token ids are not
+stored in a run and so not written. `confidence` is our addition: the confidence that votes use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def export_deepconf(run: Run, folder: str | Path) -> int:
 
 
 def _safe(question_id: str) -> str:
-    """Return an id as part of a file name; the number behind it keeps two of them apart."""
+    """Return an id as part of a file name; the number after it makes it unique."""
     return re.sub(r"[^A-Za-z0-9.-]", "-", question_id)[:80]
 
 
@@ -69,5 +69,5 @@ def _trace(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rounded(values: list[float | None] | None) -> list[float | None]:
-    """Return numbers to three places, as DeepConf keeps them, and None for what was not measured."""
+    """Return numbers with three decimals, as in DeepConf, and None for missing ones."""
     return [None if value is None or value != value else round(value, 3) for value in values or ()]

@@ -1,7 +1,7 @@
-"""A run -> a copy of it to give away: whatever a vote or an evaluation needs, in one part, and no texts.
+"""A run -> a copy to share: what a vote or an evaluation needs, in one part, and no texts.
 
-Questions, replies and the addresses of servers stay behind, as do values per token; answers, measures and
-steps come along.
+Questions, replies, addresses of servers and values per token are left out; answers, measures and steps are
+kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The manifest of a run: with which settings its trajectories were made.
+"""The manifest of a run: the settings with which its trajectories were made.
 
-One small JSON file. A run goes on only with the settings that it began with; a larger budget or limit
-only adds, so these two may grow. The version of the library is kept for the record and not compared, and
-neither is what graded the stored answers: whoever reads them grades them again if need be.
+One small JSON file. A run continues only with the settings that it began with; a larger budget or limit only
+adds, so these two may grow. The version of the library is recorded and not compared, and neither is the
+comparison that graded the stored answers: a reader grades them again if needed. The last field is a checksum
+of the bytes before it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import errno
 import json
 import os
 import secrets
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -21,35 +24,43 @@ from typing import Any, Self
 from distrivote.defaults import BUDGET
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError
-from distrivote.problem import same_for
+from distrivote.prompts import same_for
 from distrivote.steering import Controller
 from distrivote.steering.choice import is_selfstepconf
 from distrivote.store.runs.schema import FORMAT_VERSION
 
 NAME = "manifest.json"
 
-_LATER = ("stop_when", "same", "grader", "system")
+TOTAL = "total:"
+"""How a run records that its questions share a number of trajectories, in the place of a stopping rule."""
+
+_LATER = ("stop_when", "same", "grader", "system", "answer", "request")
 """Fields that older manifests do not have; they had the default."""
 
 _LATER_SSC = {"released": False}
-"""Settings of SelfStepConf that older manifests do not have, with what they had."""
+"""Settings of SelfStepConf that older manifests lack -> the value that applied."""
 
+_CHECKSUM = b'  "checksum"'
 _LARGEST = 4 << 20
 """In bytes."""
 
 _KINDS: dict[str, type] = {
     **dict.fromkeys(
-        ("engine", "model", "template", "benchmark", "stop_when", "same", "system", "library_version"), str
+        (
+            *("engine", "model", "template", "benchmark", "stop_when", "same", "system"),
+            *("answer", "library_version"),
+        ),
+        str,
     ),
     **dict.fromkeys(("budget", "limit", "seed"), int),
-    **dict.fromkeys(("sampling", "ssc", "grader"), dict),
+    **dict.fromkeys(("sampling", "ssc", "grader", "request"), dict),
 }
-_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader", "system")
+_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader", "system", "answer", "request")
 _GRADER = {"same": str, "version": str, "told": bool, "n_unsure": int, "n_unsure_grades": int}
 _DEEPEST = 8
 _MOST_CHANGES = 8
 _NOT_SAMPLED = {"import": "imported", "simulate": "simulated"}
-"""Engines that are none, and what was done instead."""
+"""Values of `engine` that are not engines -> what was done instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +74,11 @@ class Manifest:
     engine: str
     model: str
     template: str
-    """How questions are put: a name or a text that holds {question}."""
+    """The template of questions: a name or a text that holds {question}."""
 
     benchmark: str
     sampling: Mapping[str, Any]
-    """The fields of `SamplingParams` but for the seed."""
+    """The fields of `SamplingParams` except the seed."""
 
     ssc: Mapping[str, Any] | None = None
     """The controller: its kind and its fields; None for plain sampling."""
@@ -81,15 +92,22 @@ class Manifest:
     """The rule that ended the sampling of a question early, by its whole name; None: the budget alone."""
 
     same: str | None = None
-    """When two answers are one, a name of `answers.equality`; None in older runs: what the template says."""
+    """When two answers are equal, a name of `answers.equality`; None in older runs: the template's."""
 
     grader: Mapping[str, Any] | None = None
-    """What made the stored classes: the name and version of the comparison, whether a file told which
-    answers are right, and how many doubts there were; None while no classes are stored."""
+    """What made the stored classes: the name and version of the comparison, whether `correct` was imported,
+    and how many doubts there were; None while no classes are stored."""
 
     system: str | None = None
-    """The system message before every question, None if there was none; where questions have their own, a
-    digest of them."""
+    """The system message before every question, None if there was none; if questions have their own, a digest
+    of them."""
+
+    answer: str | None = None
+    """The kind of answer that replies were read for, by name; None: what the template says."""
+
+    request: Mapping[str, Any] | None = None
+    """What was added to every request to a server: the fields as `body`, the names of the `headers`; None if
+    nothing was."""
 
     library_version: str = field(default_factory=lambda: version("distrivote"))
     format_version: int = FORMAT_VERSION
@@ -109,24 +127,29 @@ class Manifest:
         stop_when: str | None = None,
         same: str | None = None,
         system: str | None = None,
+        answer: str | None = None,
+        request: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Return the manifest of a run with these settings; `same` is the template's if it is not said."""
+        """Return the manifest of a run with these settings; `same` is by default the template's."""
         sampling = settings_of(params)
         seed = sampling.pop("seed")
         del sampling["kind"]
+        if not sampling["extra_body"]:
+            del sampling["extra_body"]
         controller = None if ssc is None else settings_of(ssc)
         same = same_for(template) if same is None else same
         settings = (engine, model, template, benchmark, sampling, controller, budget, limit, seed)
-        return cls(*settings, stop_when, same, system=system)
+        return cls(*settings, stop_when, same, system=system, answer=answer, request=request or None)
 
     @classmethod
     def load(cls, run: Path) -> Self:
-        """Return the manifest of the run in that directory; FileNotFoundError if it has none."""
+        """Return the manifest of the run in that directory; raise FileNotFoundError if it has none."""
         path = run / NAME
         with open(path, "rb") as file:
             raw = file.read(_LARGEST + 1)
         if len(raw) > _LARGEST:
             raise InputError(f"{path} is larger than {_LARGEST >> 20} MB: it is not the manifest of a run")
+        is_sealed = _is_sealed(raw)
         try:
             content = json.loads(raw, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
@@ -140,6 +163,11 @@ class Manifest:
                 " install a newer distrivote"
             )
         names = [f.name for f in dataclasses.fields(cls)]
+        # Runs of earlier versions have no checksum, and no field that this version does not know.
+        if is_sealed is False or (is_sealed is None and not {*content} <= {*names}):
+            raise InputError(
+                f"{path} is damaged or was edited (its checksum does not fit): restore it from a copy"
+            )
         missing = [name for name in names if name not in content and name not in _LATER]
         if missing:
             raise InputError(f"{path} lacks {', '.join(missing)}: restore it from a copy")
@@ -147,25 +175,25 @@ class Manifest:
             value = content.get(name)
             fits = isinstance(value, kinds) and not isinstance(value, bool) and _is_shallow(value)
             if not fits and not (value is None and name in _OPTIONAL):
-                raise InputError(f"{path}: {name} is not what a run has there: restore it from a copy")
+                raise InputError(f"{path}: {name} has an invalid value: restore it from a copy")
         if not _is_controller(content["ssc"]):
             raise InputError(f"{path}: ssc has no numbers alpha and delta: restore it from a copy")
         if is_selfstepconf(content["ssc"]):
             content["ssc"] = _LATER_SSC | content["ssc"]
         grader = content.get("grader")
         if grader is not None and any(type(grader.get(name)) is not kind for name, kind in _GRADER.items()):
-            raise InputError(f"{path}: grader is not what a run has there: restore it from a copy")
+            raise InputError(f"{path}: grader has an invalid value: restore it from a copy")
         return cls(**{name: content[name] for name in names if name in content})
 
     @property
     def compared_by(self) -> str:
-        """When two answers are one."""
+        """When two answers are equal."""
         if self.same is None and self.engine == "simulate":
             return "text"
         return self.same or same_for(self.template)
 
     def going_on(self, asked: Manifest, run: Path) -> Manifest:
-        """Return the manifest of this run when it goes on as asked; InputError if that is another run."""
+        """Return the manifest of this run with the requested settings; raise InputError if they differ."""
         if self.engine in _NOT_SAMPLED and asked.engine != self.engine:
             raise InputError(
                 f"{run} was {_NOT_SAMPLED[self.engine]} and not sampled from a model",
@@ -175,30 +203,35 @@ class Manifest:
         if changes:
             error = InputError(
                 f"{run} was made with other settings",
-                hint="ask for what it was made with, or make another run with `new=True`",
+                hint="use the settings that it was made with, or make another run with `new=True`",
             )
             for change in changes[:_MOST_CHANGES]:
                 error.add_note(change)
             if len(changes) > _MOST_CHANGES:
                 error.add_note(f"and {len(changes) - _MOST_CHANGES} more")
             raise error
+        totals = [n for n in map(_total, (self.stop_when, asked.stop_when)) if n is not None]
         limits = (self.limit, asked.limit)
         limit = None if None in limits else max(n for n in limits if n is not None)
         return dataclasses.replace(
-            self, budget=max(self.budget, asked.budget), limit=limit, same=self.same or asked.same
+            self,
+            budget=max(self.budget, asked.budget),
+            limit=limit,
+            same=self.same or asked.same,
+            stop_when=f"{TOTAL}{max(totals)}" if totals else self.stop_when,
         )
 
     def save(self, run: Path) -> None:
-        """Write it beside and put it in place."""
+        """Write it to a temporary file and rename it."""
         beside = self._written(run)
         os.replace(beside, run / NAME)
         sync_folder(run)
 
     def create(self, run: Path) -> bool:
-        """Write it unless another writer was faster, and say whether this one was."""
+        """Write it unless another writer has done so, and return whether this one did."""
         beside = self._written(run)
         try:
-            # A link, unlike a rename, fails where the name is taken.
+            # A link, unlike a rename, fails if the name is taken.
             os.link(beside, run / NAME)
         except FileExistsError:
             return False
@@ -208,7 +241,8 @@ class Manifest:
                 return False
             os.replace(beside, run / NAME)
         finally:
-            beside.unlink(missing_ok=True)
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
         sync_folder(run)
         return True
 
@@ -216,13 +250,34 @@ class Manifest:
         beside = run / f".{NAME}.{secrets.token_hex(6)}.tmp"
         try:
             with open(beside, "xb") as file:
-                file.write(json.dumps(dataclasses.asdict(self), indent=2).encode() + b"\n")
+                file.write(_sealed(json.dumps(dataclasses.asdict(self), indent=2).encode()))
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException:
-            beside.unlink(missing_ok=True)
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
             raise
         return beside
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return a JSON object with the checksum of what stands before it as its last field.
+
+    >>> _is_sealed(_sealed(b'{"a": 1}'))
+    True
+    """
+    before = content.removesuffix(b"}").rstrip() + b",\n"
+    return before + _seal(before)
+
+
+def _seal(before: bytes) -> bytes:
+    return b'%s: "%08x"\n}\n' % (_CHECKSUM, zlib.crc32(before))
+
+
+def _is_sealed(raw: bytes) -> bool | None:
+    """Say whether the checksum of a manifest fits; None if there is no checksum."""
+    before, found, _ = raw.rpartition(_CHECKSUM)
+    return raw == before + _seal(before) if found else None
 
 
 def _no_number(text: str) -> float:
@@ -238,13 +293,13 @@ def _is_shallow(value: Any, deepest: int = _DEEPEST) -> bool:
 
 
 def _is_controller(ssc: Mapping[str, Any] | None) -> bool:
-    """Say whether settings of SelfStepConf have the two that its threshold is made of."""
+    """Say whether settings of SelfStepConf have the two numbers of its threshold."""
     numbers = (type((ssc or {}).get(name)) for name in ("alpha", "delta"))
     return not is_selfstepconf(ssc) or all(kind in (int, float) for kind in numbers)
 
 
 def settings_of(value: object) -> dict[str, Any]:
-    """Return the kind and the fields of a settings object as JSON has them, but for those not compared.
+    """Return the kind and the fields of a settings object as JSON values, except those not compared.
 
     >>> from distrivote.splitting import splitter
     >>> settings_of(splitter("window:512"))
@@ -263,11 +318,13 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
     return settings_of(value)
 
 
 def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
-    """Yield a line for each setting that differs and may not.
+    """Yield a line for each setting that may not differ and does.
 
     >>> was = Manifest("embedded", "a", "math", "gsm8k", {"top_p": 0.95})
     >>> list(differences(was, dataclasses.replace(was, sampling={"top_p": 1.0}, budget=64)))
@@ -281,10 +338,18 @@ def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
             yield f"{name}: was {_shown(ours, name)}, asked {_shown(theirs, name)}"
 
 
+def _total(stop_when: str | None) -> int | None:
+    """Return how many trajectories the questions of a run share, None if each has its own."""
+    number = stop_when.removeprefix(TOTAL) if stop_when is not None and stop_when.startswith(TOTAL) else ""
+    return int(number) if number.isdecimal() and len(number) < 18 else None
+
+
 def _compared(name: str, settings: Mapping[str, Any]) -> Any:
     """Return a setting as it is compared: a benchmark's file is the same as `q.jsonl` and `./q.jsonl`."""
     value = settings.get(name)
-    if name == "same":  # older manifests do not say it
+    if name == "stop_when" and _total(value) is not None:
+        return TOTAL
+    if name == "same":  # older manifests lack it
         return value or same_for(str(settings.get("template")))
     if name != "benchmark" or not isinstance(value, str):
         return value
@@ -305,7 +370,7 @@ def _shown(settings: Mapping[str, Any], name: str) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last through a power cut, where the system can."""
+    """Sync a folder, so that its names survive a power cut, if the system supports it."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

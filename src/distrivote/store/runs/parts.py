@@ -1,11 +1,11 @@
-"""The Parquet parts of a run: written whole or not at all, checked, read.
+"""The Parquet parts of a run: written atomically, checked, read.
 
     parts/part-<writer>-<number>-<checksum>.parquet
 
-A part is written under a name that begins with a dot, synced, and renamed, so that it is never seen by
-half. The checksum in its name is the CRC-32 of the file before its footer and that of the footer (from
-the file metadata to the end). A footer is always checked; the rest at once when a run is opened for
-writing and for small parts, else page by page as it is read.
+A part is written under a name that begins with a dot, synced, and renamed, so that it is never seen
+incomplete. The checksum in its name is the CRC-32 of the file before its footer and that of the footer (from
+the file metadata to the end). A footer is always checked; the rest at once if a run is opened for writing or
+the part is small, otherwise page by page as it is read. From when on a part counts is in `claims`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
 from distrivote.store.columns import QUESTION_ID, SAMPLE
+from distrivote.store.runs.claims import Order, claim, release
 from distrivote.store.runs.manifest import sync_folder
 from distrivote.store.runs.schema import DICTIONARIES, ENCODINGS, SCHEMA
 from distrivote.store.tables.parquet_sizes import (
@@ -41,12 +43,12 @@ from distrivote.store.tables.parquet_sizes import (
 
 FOLDER = "parts"
 SMALL = 64 << 20
-"""In bytes; a part up to this size is checked as a whole wherever it is listed."""
+"""In bytes; a part up to this size is checked completely whenever it is listed."""
 
 N_GROUP_ROWS = 8192
 GROUP_BYTES = 16 << 20
 _NAME = re.compile(r"part-[0-9a-z]+-\d+-(?P<body>[0-9a-f]{8})(?P<footer>[0-9a-f]{8})\.parquet")
-_WRITTEN, _REPLACES = b"distrivote.written", b"distrivote.replaces"
+_WRITTEN, _REPLACES, _ORDER = b"distrivote.written", b"distrivote.replaces", b"distrivote.order"
 _FOREIGN = 2**63 - 1
 
 
@@ -61,17 +63,27 @@ class Part(NamedTuple):
     n_rows: int
 
     written: int
-    """When, in nanoseconds; of a merged part, when the oldest of them was."""
+    """The time in nanoseconds; for a merged part, that of its oldest source."""
 
     replaces: frozenset[str]
     """The names of the parts that it was merged from."""
 
+    order: Order | None = None
+    """Its place; None if only its claim knows it, and in runs of earlier versions."""
+
+    is_claimed: bool = False
+    """Whether its writer claims its parts: then it counts only if there is a claim."""
+
 
 def write_part(folder: Path, writer: str, number: int, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
-    """Write a table as a part and return it; InputError if the disk won't have it."""
+    """Write a table as a part, claim it, and return it; raise InputError if it can't be written.
+
+    One that was merged takes the place of the first of its sources.
+    """
     written = min((part.written for part in merged), default=time.time_ns())
     replaces = sorted(part.path.name for part in merged)
-    metadata = {_WRITTEN: str(written), _REPLACES: json.dumps(replaces)}
+    order = min((part.order for part in merged if part.order is not None), default=None)
+    metadata = {_WRITTEN: str(written), _REPLACES: json.dumps(replaces), _ORDER: json.dumps(order)}
     sink = pa.BufferOutputStream()
     pq.write_table(
         table.replace_schema_metadata(metadata),
@@ -88,11 +100,13 @@ def write_part(folder: Path, writer: str, number: int, table: pa.Table, merged: 
     checksum = f"{zlib.crc32(content[:-n_footer]):08x}{zlib.crc32(content[-n_footer:]):08x}"
     path = folder / f"part-{writer}-{number:06d}-{checksum}.parquet"
     _write_whole(path, content)
-    return Part(path, len(content), table.nbytes, table.num_rows, written, frozenset(replaces))
+    number = claim(folder.parent, [path.name])
+    sizes = (len(content), table.nbytes, table.num_rows)
+    return Part(path, *sizes, written, frozenset(replaces), order or Order(number), True)
 
 
 def _n_group_rows(table: pa.Table) -> int:
-    """Return how many rows to write together: few if they are large, so that one of them is read fast."""
+    """Return how many rows to write together: few if they are large, so that reading one is fast."""
     row_bytes: int = max(1, table.nbytes // max(1, len(table)))
     return max(16, min(N_GROUP_ROWS, GROUP_BYTES // row_bytes))
 
@@ -107,17 +121,32 @@ def _write_whole(path: Path, content: bytes) -> None:
         os.replace(beside, path)
         sync_folder(path.parent)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        remove([beside])
         raise InputError(
             f"can't write to {path.parent} ({error.strerror or error}): check the folder and its space;"
             " what was stored before is safe"
         ) from error
 
 
+def replace_parts(merged: Sequence[Part]) -> None:
+    """Remove parts that another was merged from; first their claims, and those of what they replaced."""
+    for run in {part.path.parent.parent for part in merged}:
+        names = [name for part in merged for name in (part.path.name, *part.replaces)]
+        release(run, names)
+    remove(part.path for part in merged)
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files as far as that is possible: what is left does no harm, and must not hide another error."""
+    for path in paths:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
 def _footer_size(tail: bytes) -> int:
-    """Return how many bytes metadata, its length and the mark take, from the last eight of a file."""
+    """Return the size of the footer (metadata, its length and the magic number) from the last eight bytes."""
     if len(tail) < 8 or tail[-4:] != b"PAR1":
-        raise Damage("it is cut short")
+        raise Damage("it is truncated")
     return int.from_bytes(tail[:4], "little") + 8
 
 
@@ -133,7 +162,7 @@ def checked(path: Path, whole: bool) -> Part:
         file.seek(max(0, n_bytes - 8))
         n_footer = _footer_size(file.read(8))
         if n_footer > n_bytes:
-            raise Damage("it is cut short")
+            raise Damage("it is truncated")
         try:
             check_footer(file)
         except TooLargeError as error:
@@ -153,17 +182,20 @@ def checked(path: Path, whole: bool) -> Part:
     try:
         replaces = frozenset(json.loads(metadata.get(_REPLACES, b"[]")))
         written = int(metadata.get(_WRITTEN, _FOREIGN))
+        place = json.loads(metadata.get(_ORDER, b"null"))
+        order = None if place is None else Order(*map(int, place))
     except (ValueError, TypeError, RecursionError) as error:
         raise Damage("its metadata can't be read") from error
     try:
         check_declared(footer, n_bytes)
     except TooLargeError as error:
         raise Damage(str(error)) from error
-    return Part(path, n_bytes, declared_bytes(footer), footer.num_rows, written, replaces)
+    sizes = (n_bytes, declared_bytes(footer), footer.num_rows)
+    return Part(path, *sizes, written, replaces, order, _ORDER in metadata)
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a part carries the checksum of its content, which was compared when it was listed."""
+    """Whether a part's name has the checksum of its content, which was compared when it was listed."""
     return _NAME.fullmatch(path.name) is not None
 
 
@@ -180,23 +212,23 @@ def _crc(file: BinaryIO, n_bytes: int) -> int:
 
 def _compare(crc: int, expected: str) -> None:
     if f"{crc:08x}" != expected:
-        raise Damage("its checksum does not fit")
+        raise Damage("its checksum does not match")
 
 
 _LARGE = 1 << 20
-"""Bytes from which a part is decoded by several threads. Small ones gain nothing from it, and a program that
-ends while pyarrow starts its first thread is aborted (seen in 1 of 40 exports of a small run)."""
+"""Bytes from which on a part is decoded by several threads. Small ones gain nothing, and a program that ends
+while pyarrow starts its first thread is aborted (seen in 1 of 40 exports of a small run)."""
 
 
 def read_part(
     part: Part, columns: Sequence[str], question_id: str | None = None, most: int | None = None
 ) -> pa.Table:
-    """Return columns of a part, or of one question in it, nulls for those that it lacks.
+    """Return columns of a part, or of one question in it, with nulls for missing columns.
 
-    `question_id` must be among the columns if only one question is asked for. What would take more than
-    `most` bytes of memory is not read; None for as much as a file of its size may take.
+    `question_id` must be among the columns if only one question is requested. Content that would take more
+    than `most` bytes of memory is not read; None: the default limit for a file of its size.
 
-    FileNotFoundError if it was merged meanwhile, ValueError if it is damaged.
+    Raises FileNotFoundError if it was merged meanwhile, ValueError if it is damaged.
     """
     most = allowance(part.n_bytes) if most is None else most
     try:
@@ -207,7 +239,7 @@ def read_part(
             known = set(schema.names)
             there = [name for name in columns if name in known]
             ours = _is_ours(part.path)
-            # Texts that differ are read faster as they are, and only a part of somebody else's repeats them.
+            # Distinct texts are read faster without a dictionary, and only foreign parts repeat texts.
             held_once = [
                 name for name in text_columns(schema) if name in there and (name in DICTIONARIES or not ours)
             ]
@@ -237,10 +269,10 @@ def read_part(
 
 
 def _check_values(table: pa.Table) -> None:
-    """Raise ValueError where rows are not told apart, or texts are none."""
+    """Raise ValueError if rows have no valid key, or texts are not UTF-8."""
     for name in table.column_names:
         if pa.types.is_string(table[name].type):
-            # Parquet readers hand strings on unchecked.
+            # Parquet readers do not check strings.
             table[name].validate(full=True)
         elif pa.types.is_list(table[name].type):
             inside = pc.list_flatten(table[name])
@@ -261,7 +293,7 @@ def _require(fits: bool, complaint: str) -> None:
 def _groups_with(part: Part, metadata: Any, question_id: str | None) -> list[int]:
     """Return the row groups that may hold the question, by their statistics.
 
-    Those of a part that carries no checksum are not looked at: pyarrow ends the process on damaged ones.
+    The statistics of a part without a checksum are not used: pyarrow aborts the process on damaged ones.
     """
     groups = list(range(metadata.num_row_groups))
     leaves = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
@@ -281,7 +313,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def question_starts(table: pa.Table) -> list[int]:
-    """Return the row at which each question begins; rows of a question are neighbours.
+    """Return the row at which each question begins; rows of a question are consecutive.
 
     >>> question_starts(pa.table({"question_id": ["b", "b", "a", "c", "c"]}))
     [0, 2, 3]
@@ -296,7 +328,7 @@ def _coded_questions(table: pa.Table) -> pa.DictionaryArray:
 
 
 def first_of_each(table: pa.Table) -> npt.NDArray[np.int64]:
-    """Return the rows to keep, one for each sample, the first, in the order of question and sample.
+    """Return the rows to keep, the first for each sample, in the order of question and sample.
 
     >>> ids, samples = ["b", "a", "b", "b"], pa.array([0, 5, 1, 0], pa.int32())
     >>> first_of_each(pa.table({"question_id": ids, "sample": samples})).tolist()

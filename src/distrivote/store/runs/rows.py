@@ -1,7 +1,7 @@
 """A trajectory as a row of a run, and back.
 
-`row_of` measures a trajectory in every way that `confidence` knows. Numbers of steps and tokens are kept
-as float32, so a trajectory that comes back has its log-probabilities to seven digits.
+`row_of` computes every measure of `confidence`. Values of steps and tokens are stored as float32, so the
+log-probabilities of a restored trajectory have seven digits.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from distrivote.answers.extract import OwnExtractor
+from distrivote.answers.kinds.kind import Kind
 from distrivote.confidence import (
     DEFAULT_K,
     TrajectoryConfidence,
@@ -40,10 +41,10 @@ Singles: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What a run keeps of each trajectory besides its measures and steps."""
+    """What a run stores of each trajectory besides its measures and steps."""
 
     texts: bool = True
-    """Those of the questions too."""
+    """Of replies and questions."""
 
     token_confidences: bool = False
     """Also the log-probabilities of the sampled tokens and, with the texts, where each token ends."""
@@ -61,7 +62,7 @@ class Row:
     seed: int | None = None
     answer: str | None = None
     answer_class: int | None = None
-    """-1 for no answer, None while it is not known."""
+    """-1 for no answer, None if not known yet."""
 
     correct: bool | None = None
     ground_truth: str | None = None
@@ -75,25 +76,25 @@ class Row:
     self_certainty: float = np.nan
     k: int | None = None
     whole_distribution: bool | None = None
-    """Whether entropy and self-certainty come from it, not from the top k; None if there are none."""
+    """Whether entropy and self-certainty come from the whole distribution, not the top k; None without."""
 
     n_tokens: int | None = None
     seconds: float | None = None
-    """How long its engine took for it, None if that is not known."""
+    """How long the engine took, None if not known."""
 
     finish_reason: str | None = None
     flaw: str | None = None
-    """What is wrong with it, None if nothing is."""
+    """What is wrong with the trajectory, None if nothing is."""
 
     step_ends: Ints | None = None
     step_confidences: Singles | None = None
     unfinished: bool | None = None
     reflections: Ints | None = None
-    """None if no controller watched."""
+    """None without a controller."""
 
     reflection_lengths: Ints | None = None
     server: str | None = None
-    """Who sampled it, where there are several."""
+    """The server that sampled it, if there are several."""
 
     question: str | None = None
     text: str | None = None
@@ -130,22 +131,22 @@ def row_of(
     *,
     seed: int | None = None,
     correct: bool | None = None,
-    extract: str | re.Pattern[str] | OwnExtractor | None = None,
+    extract: str | re.Pattern[str] | OwnExtractor | Kind | None = None,
     split: str | Splitter = SPLIT,
     k: int = DEFAULT_K,
 ) -> Row:
     """Return the row of a trajectory: its answer, all measures, its steps and reflections.
 
-    Answers are read as the problem says unless `extract` does. Steps are the controller's where there
-    was one that knows steps, else those of `split`. `correct` is filled in later from the right answer
-    if it is not told here, and so is the class of the answer.
+    Answers are found as the problem says unless `extract` is given. Steps are those of the controller if it
+    has steps, otherwise those of `split`. `correct` is filled in later from the right answer if it is not
+    given here, and so is the class of the answer.
 
     >>> row = row_of(Problem("2 + 2?", id="q1", answer="4"), Trajectory("It is \\\\boxed{4}.", index=3))
     >>> row.sample, row.answer, row.confidence
     (3, '4', nan)
     """
     if entries_given(trajectory.top_logprobs) == 1:
-        # One entry shows no spread: no confidence is better than a wrong one, and the rest still counts.
+        # One entry shows no spread: a missing confidence is better than a wrong one; the other values stay.
         trajectory = dataclasses.replace(trajectory, top_logprobs=np.empty((trajectory.n_tokens, 0)))
     rule = splitter(split) if isinstance(split, str) else split
     reader = Reader.of(problem.extractor if extract is None else extract, MEASURES, rule, k, steered_by=rule)
@@ -153,7 +154,7 @@ def row_of(
     answer, ends = reading.answer, reading.step_ends
     columns = dict(zip(MEASURES.values(), reading.confidences, strict=True))
     confidences = token_confidence(trajectory.top_logprobs, k).values
-    # A text that came without tokens has steps that nobody can count.
+    # The steps of a text without tokens can't be counted.
     untold = bool(trajectory.text) and not trajectory.tokens
     steps = {} if untold else {"step_ends": ends, "step_confidences": step_confidences(confidences, ends)}
     unmeasured = np.isnan(columns["entropy"].value)
@@ -184,18 +185,18 @@ def row_of(
 
 
 def reading_of(row: Row) -> Reading:
-    """Return what a row says for the vote, as if its trajectory had been read again."""
+    """Return the reading of a row, as if its trajectory had been read again."""
     return Reading(row.sample, row.answer, (TrajectoryConfidence(row.confidence, row.k or 0),))
 
 
 def singles(values: npt.NDArray[Any]) -> Singles:
-    """Return numbers in single precision; one that is too large for it is infinite."""
+    """Return numbers in single precision; too large ones become infinite."""
     with np.errstate(over="ignore"):
         return values.astype(np.float32)
 
 
 def _watched(seen: Interventions | None, steps: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of steps and reflections, the controller's own where it knows them."""
+    """Return the columns of steps and reflections, from the controller's record if it has them."""
     fields = dict(steps)
     if seen is not None:
         if seen.step_ends:
@@ -210,7 +211,7 @@ def _watched(seen: Interventions | None, steps: dict[str, Any]) -> dict[str, Any
 
 
 def trajectory_of(row: Row) -> Trajectory:
-    """Return a row as a trajectory, with tokens and log-probabilities as far as they were kept."""
+    """Return a row as a trajectory, with tokens and log-probabilities as far as they are stored."""
     text = row.text or ""
     interventions = None
     if row.reflections is not None:
@@ -241,7 +242,7 @@ def trajectory_of(row: Row) -> Trajectory:
 
 
 def table_of(rows: Sequence[Row], keep: Keep = Keep()) -> pa.Table:  # noqa: B008
-    """Return rows as a table with the columns of `SCHEMA`, null where something is not kept."""
+    """Return rows as a table with the columns of `SCHEMA`, null for values that are not stored."""
     dropped: set[str] = set()
     if not keep.texts:
         dropped |= {"question", "text", "token_ends"}
@@ -263,7 +264,7 @@ def _array(values: list[Any], kind: Any) -> pa.Array:
         return text_array(values)
     if pa.types.is_list(kind) and pa.types.is_list(kind.value_type):
         return pa.array([None if value is None else list(value) for value in values], kind)
-    # from_pandas makes NaN null, which is meant for one number and not for those of a list.
+    # from_pandas turns NaN into null, which is right for single numbers but not inside lists.
     return pa.array(values, kind, from_pandas=pa.types.is_float64(kind))
 
 

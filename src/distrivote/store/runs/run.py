@@ -1,8 +1,8 @@
 """A run: a directory with a manifest and Parquet parts, read here.
 
-Any number of processes may read and write one run at the same time: parts appear whole and are never
-changed. Of two rows for one sample the earlier one counts. Writing is in `writer`, merging in
-`compaction`.
+Any number of processes may read and write one run at the same time: parts appear complete and are never
+changed. Of two rows for one sample the one that was claimed first counts (`claims`). Writing is in `writer`,
+merging in `compaction`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,26 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Same
+from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.nouns import count
-from distrivote.store.columns import ANSWER_CLASS, CORRECT, GROUND_TRUTH, N_TOKENS, QUESTION_ID, SAMPLE
+from distrivote.store.columns import (
+    ANSWER,
+    ANSWER_CLASS,
+    CORRECT,
+    FINISH_REASON,
+    GROUND_TRUTH,
+    N_TOKENS,
+    QUESTION,
+    QUESTION_ID,
+    SAMPLE,
+    TEXT,
+)
 from distrivote.store.natural import natural_key
-from distrivote.store.runs.classes import NEEDED, Grading, classified, recorded
-from distrivote.store.runs.listing import Listing, damage_notes, list_parts
+from distrivote.store.runs.classes import NEEDED, Grading, classified, read_again, recorded
+from distrivote.store.runs.listing import Listing, check_complete, damage_notes, list_parts
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import FOLDER, first_of_each, read_part
 from distrivote.store.runs.rows import Row, rows_of, trajectory_of
@@ -34,18 +46,18 @@ KEYS = (QUESTION_ID, SAMPLE)
 
 
 class StoredQuestion(NamedTuple):
-    """What a run has on one question."""
+    """What a run has for one question."""
 
     id: str
     n_trajectories: int
     n_tokens: int | None
-    """As far as they are known; None if no trajectory says."""
+    """As far as they are known; None if no trajectory has them."""
 
     ground_truth: str | None
 
 
 def known_tokens(questions: Sequence[StoredQuestion]) -> int | None:
-    """Return the tokens of questions together, None if no question says."""
+    """Return the sum of the tokens of questions, None if no question has them."""
     known = [question.n_tokens for question in questions if question.n_tokens is not None]
     return sum(known) if known or not questions else None
 
@@ -53,10 +65,9 @@ def known_tokens(questions: Sequence[StoredQuestion]) -> int | None:
 class Run:
     """A stored run, as it was when it was opened."""
 
-    def __init__(
-        self, path: Path, manifest: Manifest, listing: Listing, same: str | Equality | None = None
-    ) -> None:
+    def __init__(self, path: Path, manifest: Manifest, listing: Listing, same: Same | None = None) -> None:
         self.path, self.manifest = path, manifest
+        self._kind = same if isinstance(same, Kind) else None
         self.grading = Grading.of(manifest, same)
         self._graded = self._told = False
         self._remarks: dict[str, Remarks] = {}
@@ -65,46 +76,49 @@ class Run:
         self._mixed: set[str] = set()
 
     @classmethod
-    def open(cls, path: str | Path, same: str | Equality | None = None) -> Self:
-        """Open a run for reading; InputError if there is none.
+    def open(cls, path: str | Path, same: Same | None = None, *, partial: bool = False) -> Self:
+        """Open a run for reading; raise InputError if there is none, or if parts of it are missing.
 
-        `same` says when two answers are one, and what the run says if it is None.
+        `same` says when two answers are equal; None: the comparison of the run. A `Kind` also says what
+        an answer is: where the run has texts, answers are read from them again. `partial` takes a run that
+        lacks parts, with a note.
         """
         path = Path(path)
-        manifest = manifest_of(path)
-        return cls(path, manifest, list_parts(path / FOLDER), same)
+        manifest, listing = manifest_of(path), list_parts(path / FOLDER)
+        check_complete(listing, path, partial=partial)
+        return cls(path, manifest, listing, same)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a careful reader should know of the run and of what was read, a sentence each."""
+        """Caveats about the run and what was read from it, a sentence each."""
         damaged = {path.name: why for path, why in self._listing.damaged.items()} | self._unread
-        notes = damage_notes(damaged) + source_notes(self._mixed)
+        gone = tuple(f"{name} is missing: its trajectories do not count" for name in self._listing.missing)
+        notes = damage_notes(damaged) + gone + source_notes(self._mixed)
         return notes + self.grading.notes + self.remarks.notes
 
     @property
     def remarks(self) -> Remarks:
-        """What there is to say of the comparisons of answers, as far as they were read."""
+        """Remarks about the comparisons of answers that were read."""
         stored = Remarks() if self.grading.again or not self._graded else recorded(self.manifest)
         return sum(self._remarks.values(), stored)
 
     @property
     def graded_manifest(self) -> Manifest:
-        """The manifest of a copy of the run that has the classes that were read."""
+        """The manifest for a copy of the run with the classes that were read."""
         if not (self.grading.again or self._remarks):
             return self.manifest
         return self.grading.recorded_in(self.manifest, self._told, self.remarks)
 
     def done(self) -> set[tuple[str, int]]:
-        """Return the question and number of every trajectory that is there."""
+        """Return the question and number of every stored trajectory."""
         table = self.table(KEYS)
         return set(zip(table[QUESTION_ID].to_pylist(), table[SAMPLE].to_pylist(), strict=True))
 
     def table(self, columns: Sequence[str] | None = None, question_id: str | None = None) -> pa.Table:
         """Return columns (all if None) of the run or of one question, by question id and sample.
 
-        `answer_class` and `correct` are filled in where rows do not say them, or said them by another
-        comparison than this one. Only the columns that
-        are asked for, and those that these need, are read.
+        `answer_class` and `correct` are filled in if rows do not have them, or have them by another
+        comparison. Only the requested columns, and those that they depend on, are read.
         """
         names = list(SCHEMA.names if columns is None else columns)
         for name in names:
@@ -112,11 +126,19 @@ class Run:
                 raise UnknownNameError("column", name, SCHEMA.names)
         fill = not {ANSWER_CLASS, CORRECT}.isdisjoint(names)
         sourced = not {*SOURCED}.isdisjoint(names)
-        extra = (*(NEEDED if fill else ()), *((SOURCE,) if sourced else ()))
+        again = self._kind is not None and (fill or ANSWER in names)
+        extra = [
+            *(NEEDED if fill else ()),
+            *((SOURCE,) if sourced else ()),
+            *((TEXT, FINISH_REASON) if again else ()),
+            *((QUESTION,) if fill and self.grading.same.sort is not None else ()),
+        ]
         table = self._read(list(dict.fromkeys([*KEYS, *names, *extra])), question_id)
         table = table.take(pa.array(first_of_each(table)))
         if sourced:
             self._mixed.update(mixed_sources(table))
+        if again and self._kind is not None:
+            table = read_again(table, self._kind)
         if fill:
             self._graded = True
             table, remarks, told = classified(table, self.grading)
@@ -125,7 +147,7 @@ class Run:
         return table.select(names)
 
     def questions(self) -> tuple[StoredQuestion, ...]:
-        """Return what there is on each question, by id, question 2 before question 10."""
+        """Return a summary of each question, by id, question 2 before question 10."""
         table = self.table((QUESTION_ID, N_TOKENS, GROUND_TRUTH))
         groups = table.group_by(QUESTION_ID, use_threads=False).aggregate(
             [(QUESTION_ID, "count"), (N_TOKENS, "sum"), (GROUND_TRUTH, "max")]
@@ -135,9 +157,9 @@ class Run:
         return tuple(sorted(found, key=lambda question: natural_key(question.id)))
 
     def row(self, question_id: str, sample: int) -> Row:
-        """Return a stored trajectory with everything that is known of it."""
+        """Return a stored trajectory as a row."""
         table = self.table(None, question_id)
-        # Arrow compares with no number of more than 64 bits.
+        # Arrow can't compare numbers of more than 64 bits.
         rows = rows_of(table.filter(pc.equal(table[SAMPLE], sample))) if abs(sample) < 2**31 else []
         if not rows:
             has = count(len(table), "trajectory") if len(table) else "nothing"
@@ -148,7 +170,7 @@ class Run:
         return rows[0]
 
     def trajectory(self, question_id: str, sample: int) -> Trajectory:
-        """Return a stored trajectory, with its text and tokens as far as they were kept."""
+        """Return a stored trajectory, with its text and tokens as far as they are stored."""
         return trajectory_of(self.row(question_id, sample))
 
     def _read(self, columns: Sequence[str], question_id: str | None) -> pa.Table:
@@ -156,12 +178,12 @@ class Run:
             try:
                 return self._read_listed(columns, question_id)
             except FileNotFoundError:
-                # A part was merged meanwhile: what replaces it is there now.
+                # A part was merged meanwhile: the merged part is there now.
                 self._listing = list_parts(self.path / FOLDER)
 
     def _read_listed(self, columns: Sequence[str], question_id: str | None) -> pa.Table:
         tables = [pa.table([pa.array([], SCHEMA.field(name).type) for name in columns], list(columns))]
-        # Many small parts may each hold as much as one may: together they get one part's share.
+        # The limit of memory for one part is shared by many small ones.
         most = allowance(sum(part.n_bytes for part in self._listing.parts))
         for part in self._listing.parts:
             try:
@@ -173,7 +195,7 @@ class Run:
 
 
 def manifest_of(path: Path) -> Manifest:
-    """Return the manifest of a run; InputError if there is none."""
+    """Return the manifest of a run; raise InputError if there is none."""
     try:
         return Manifest.load(path)
     except (FileNotFoundError, NotADirectoryError) as error:

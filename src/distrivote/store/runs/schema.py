@@ -1,4 +1,4 @@
-"""The columns of a run's Parquet parts: names and types, written only here.
+"""The columns of a run's Parquet parts: names and types, defined only here.
 
 A row is a trajectory. Missing is null; inside a list, no measurement is NaN. Everything that a vote needs
 is in the first columns, so that a vote reads little; texts and per-token values come last and can be
@@ -21,7 +21,7 @@ from distrivote.store.columns import (
 )
 
 FORMAT_VERSION = 1
-"""Raised when an older reader could misread a newer run. A column more is no reason: readers leave it."""
+"""Incremented when an older reader could misread a newer run; not for new columns, which readers ignore."""
 
 SCHEMA = pa.schema(
     [
@@ -83,11 +83,11 @@ _SPLIT_BY_BYTE = dict.fromkeys(dict.fromkeys(MEASURES.values()), "BYTE_STREAM_SP
 }
 _DELTAS = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in ("step_ends", "token_ends")}
 ENCODINGS = _SPLIT_BY_BYTE | _DELTAS | {SAMPLE: "DELTA_BINARY_PACKED"}
-"""How the columns are written for which a dictionary does not help."""
+"""The encodings of columns for which a dictionary does not help."""
 
 DICTIONARIES = (
     QUESTION_ID, ANSWER, ANSWER_CLASS, GROUND_TRUTH, "k", N_TOKENS, "finish_reason", "flaw",
     "server", "question",
     "reflections.list.element", "reflection_lengths.list.element",
 )  # fmt: skip
-"""The columns that repeat themselves."""
+"""The columns with repeated values."""

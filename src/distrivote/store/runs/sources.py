@@ -1,7 +1,7 @@
-"""What the measures of a run are of, where values of different kinds do not compare.
+"""What the measures of a run were computed from: values from different sources are not comparable.
 
-Confidences are of so many of the most probable tokens. Entropies may be of the whole distribution, where an
-engine sees it; others are of the most probable tokens, and so were all before runs had a column for it.
+Confidences come from the k most probable tokens. Entropies may come from the whole distribution if an engine
+sees it; others come from the most probable tokens, as all did before runs had a column for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from distrivote.errors import InputError
 from distrivote.store.columns import QUESTION_ID
 
 SOURCED = ("entropy", "self_certainty")
-"""The columns that may come from either."""
+"""The columns that may come from either source."""
 
 SOURCE = "whole_distribution"
 _SHOWN = 3
@@ -24,7 +24,7 @@ _VOTE_APART = 'use `method="sc"`, which needs none, or vote on them apart with `
 
 
 def mixed_sources(stored: pa.Table, pool: Sequence[str] = (QUESTION_ID,)) -> list[str]:
-    """Return the questions that hold values of both; the columns `pool` tell pools apart.
+    """Return the questions that hold values of both sources; the columns `pool` identify pools.
 
     >>> entropies, whole = [0.5, 0.6, 0.7], [True, None, None]
     >>> table = {"question_id": ["a", "a", "b"], "entropy": entropies, "whole_distribution": whole}
@@ -38,18 +38,18 @@ def mixed_sources(stored: pa.Table, pool: Sequence[str] = (QUESTION_ID,)) -> lis
 
 
 def has_top_k(stored: pa.Table) -> bool:
-    """Say whether a run holds values of the most probable tokens."""
+    """Say whether a run holds values from the most probable tokens."""
     return not pc.all(_measured(stored)[SOURCE], min_count=0).as_py()
 
 
 def whole_ks(stored: pa.Table) -> set[int]:
-    """Return of how many of the most probable tokens the confidences without a flaw are."""
+    """Return the numbers k of the confidences without a flaw."""
     rows = zip(stored["k"].to_pylist(), stored["flaw"].to_pylist(), strict=True)
     return {k for k, flaw in rows if k and flaw is None}
 
 
 def _measured(stored: pa.Table) -> pa.Table:
-    """Return the rows that have one of the values; what does not say its source came from the top k."""
+    """Return the rows that have one of the values; without a source they came from the top k."""
     valid = [pc.is_valid(stored[name]) for name in SOURCED if name in stored.column_names]
     filled = pc.fill_null(stored[SOURCE], False)
     stored = stored.set_column(stored.schema.get_field_index(SOURCE), SOURCE, filled)
@@ -57,12 +57,12 @@ def _measured(stored: pa.Table) -> pa.Table:
 
 
 def check_sources(stored: pa.Table, name: str, pool: Sequence[str] = (QUESTION_ID,)) -> None:
-    """Raise InputError if a pool mixes values of both."""
+    """Raise InputError if a pool mixes values of both sources."""
     mixed = mixed_sources(stored, pool)
     if mixed:
         raise InputError(
             f"question {mixed[0]} of {name} mixes entropies of the whole distribution and of the most"
-            " probable tokens, whose values do not compare",
+            " probable tokens, which are not comparable",
             hint='use another signal, or `method="sc"`, which needs none',
             argument="signal",
         )
@@ -78,18 +78,18 @@ def check_ks(
     if mixed:
         raise InputError(
             f"question {mixed[0][pool[0]]} of {name} mixes confidences of the {mixed[0]['k_min']} and of the"
-            f" {mixed[0]['k_max']} most probable tokens, whose values do not compare",
+            f" {mixed[0]['k_max']} most probable tokens, which are not comparable",
             hint=advice,
         )
 
 
 def source_notes(mixed: Collection[str]) -> tuple[str, ...]:
-    """Return the sentence about questions that mix both, if there are any."""
+    """Return the sentence about questions that mix both sources, if there are any."""
     if not mixed:
         return ()
     named = ", ".join(sorted(mixed)[:_SHOWN])
     more = f" and {len(mixed) - _SHOWN:,} more" if len(mixed) > _SHOWN else ""
     return (
-        "entropy and self-certainty do not compare in questions that mix those of the whole distribution and"
-        f" of the most probable tokens: {named}{more}",
+        "entropy and self-certainty are not comparable in questions that mix those of the whole distribution"
+        f" and of the most probable tokens: {named}{more}",
     )

@@ -1,9 +1,8 @@
 """Adding trajectories to a run.
 
-What `flush` has returned from stays, whatever happens to the process. Rows are flushed by themselves when
-there are many or when the oldest has waited: a hundred times as long as a flush takes, which is a second
-or so, and five at most. A writer merges its own small parts, so that a
-run of days does not end in many thousand files.
+What `flush` has written survives a kill of the process. Rows are flushed automatically when there are many,
+or when the oldest has waited a hundred times as long as a flush takes: about a second, and five at most. A
+writer merges its own small parts, so that a run of days does not end with many thousand files.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,9 +18,12 @@ from typing import Self
 import pyarrow as pa
 
 from distrivote.errors import InputError
-from distrivote.store.runs.listing import aside_notes, mended
+from distrivote.store.columns import QUESTION_ID, SAMPLE
+from distrivote.store.runs.claims import FOLDER as CLAIMS
+from distrivote.store.runs.claims import Order, read_claims
+from distrivote.store.runs.listing import aside_notes, repaired
 from distrivote.store.runs.manifest import Manifest
-from distrivote.store.runs.parts import FOLDER, Part, read_part, write_part
+from distrivote.store.runs.parts import FOLDER, Damage, Part, checked, read_part, replace_parts, write_part
 from distrivote.store.runs.rows import Keep, Row, table_of
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import SCHEMA
@@ -32,19 +34,20 @@ MIN_WAIT = 0.1
 """In seconds."""
 
 WAIT_PER_FLUSH = 100
-"""How much longer than a flush took, so that storing takes at most about 1% of the time."""
+"""The wait as a multiple of the time of a flush, so that storing takes at most about 1% of the time."""
 
 MAX_CHARACTERS = 64_000_000
 N_MERGED = 32
+_N_LOOKS = 5
 SMALL_PART = 1 << 20
 """In bytes."""
 
 
 class RunWriter:
-    """Adds trajectories to a run, which it makes if there is none; several may share one run.
+    """Adds trajectories to a run, which it creates if there is none; several writers may share one run.
 
-    Damaged parts are set aside, and their trajectories count as not done. With `max_wait` None nothing
-    is flushed for having waited.
+    Damaged parts are set aside, and their trajectories count as not done. With `max_wait` None no rows are
+    flushed because of waiting.
     """
 
     def __init__(
@@ -59,26 +62,28 @@ class RunWriter:
         self.path, self.keep = Path(path), keep
         self.manifest = _entered(self.path, manifest)
         self._folder = self.path / FOLDER
-        listing = mended(self._folder)
+        listing = repaired(self._folder)
         self.notes = aside_notes(listing)
+        self._there = {part.path.name for part in listing.parts}
         self._done = Run(self.path, self.manifest, listing).done()
         self._max_rows, self._max_wait = max_rows, max_wait
         self._wait = MIN_WAIT
         self._writer, self._number = secrets.token_hex(6), 0
-        self._rows: dict[tuple[str, int], Row] = {}  # one step takes a row in, so an interrupt halves none
+        self._rows: dict[tuple[str, int], Row] = {}  # one step per row: an interrupt splits none
         self._n_characters = 0
         self._small: list[Part] = []
+        self._added: dict[tuple[str, int], Order] = {}
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._failure: InputError | None = None
 
     def done(self) -> set[tuple[str, int]]:
-        """Return the question and number of every trajectory that was there or has been added."""
+        """Return the question and number of every trajectory that was stored or has been added."""
         with self._lock:
             return self._done | self._rows.keys()
 
     def add(self, row: Row) -> None:
-        """Take a trajectory; it is safe after the next flush."""
+        """Add a trajectory; it is stored by the next flush."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -98,7 +103,7 @@ class RunWriter:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write what was added; InputError if the disk won't have it, and then nothing is dropped."""
+        """Write the added rows; raise InputError if they can't be written, and then keep them."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -107,6 +112,8 @@ class RunWriter:
                 return
             begun = time.perf_counter()
             part = self._write(table_of(list(self._rows.values()), self.keep))
+            assert part.order is not None
+            self._added.update(dict.fromkeys(self._rows, part.order))
             taken = time.perf_counter() - begun
             self._wait = max(WAIT_PER_FLUSH * taken, MIN_WAIT)
             self._done |= self._rows.keys()
@@ -115,6 +122,20 @@ class RunWriter:
                 self._small.append(part)
             if len(self._small) >= N_MERGED:
                 self._merge()
+
+    def n_doubled(self) -> int:
+        """Flush, and return how many of the rows that were added another writer had stored before."""
+        with self._lock:
+            self.flush()
+            if not self._added:
+                return 0
+            for _ in range(_N_LOOKS):
+                try:
+                    others = self._others(max(self._added.values()))
+                except (Damage, FileNotFoundError, ValueError):  # it is being merged
+                    continue
+                return sum(key in others and others[key] < order for key, order in self._added.items())
+            return 0
 
     def close(self) -> None:
         self.flush()
@@ -131,7 +152,7 @@ class RunWriter:
         try:
             self.flush()
         except InputError as error:
-            # Nobody hears this thread: the next call says it.
+            # An exception in this thread would be lost: the next call raises it.
             self._failure = error
 
     def _write(self, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
@@ -142,27 +163,53 @@ class RunWriter:
     def _merge(self) -> None:
         parts, self._small = self._small, []
         try:
-            tables = [read_part(part, SCHEMA.names) for part in parts]
-        except (FileNotFoundError, ValueError):
+            others = self._others(max(part.order for part in parts if part.order is not None))
+            tables = [self._first(part, others) for part in parts]
+        except (Damage, FileNotFoundError, ValueError):
             # Somebody compacted the run, or a part is damaged: whoever opens it next deals with it.
             return
         self._write(pa.concat_tables(tables).cast(SCHEMA), parts)
-        for part in parts:
-            part.path.unlink(missing_ok=True)
+        replace_parts(parts)
+
+    def _first(self, part: Part, others: Mapping[tuple[str, int], Order]) -> pa.Table:
+        """Return the rows of a part that count: a merged part is earlier than some of its sources were."""
+        table = read_part(part, SCHEMA.names)
+        keys = zip(table[QUESTION_ID].to_pylist(), table[SAMPLE].to_pylist(), strict=True)
+        assert part.order is not None
+        counts = [not (key in others and others[key] < part.order) for key in keys]
+        return table if all(counts) else table.filter(pa.array(counts))
+
+    def _others(self, last: Order) -> dict[tuple[str, int], Order]:
+        """Return the samples that other writers stored meanwhile and before a place, each with its own."""
+        claims = read_claims(self.path) or {}
+        found: dict[tuple[str, int], Order] = {}
+        for name, claimed in claims.items():
+            if name in self._there or name.startswith(f"part-{self._writer}-"):
+                continue
+            part = checked(self._folder / name, whole=False)
+            order = part.order or claimed
+            if order < last:
+                table = read_part(part, (QUESTION_ID, SAMPLE))
+                for key in zip(table[QUESTION_ID].to_pylist(), table[SAMPLE].to_pylist(), strict=True):
+                    found[key] = min(order, found.get(key, order))
+        return found
 
 
 def _entered(path: Path, asked: Manifest) -> Manifest:
-    """Return the manifest of the run to go on with, which is made or grows as needed."""
+    """Return the manifest of the run to continue, created or extended as needed."""
     try:
         (path / FOLDER).mkdir(parents=True, exist_ok=True)
         try:
             was = Manifest.load(path)
         except FileNotFoundError:
-            strange = [each.name for each in path.iterdir() if each.name != FOLDER and each.name[0] != "."]
+            ours = (FOLDER, CLAIMS)
+            strange = [each.name for each in path.iterdir() if each.name not in ours and each.name[0] != "."]
             if strange or any((path / FOLDER).glob("*.parquet")):
                 raise InputError(
                     f"{path} holds other files and no manifest.json: name a new folder for the run"
                 ) from None
+            # Before the first part: without this folder a part would be taken for one of an incomplete copy.
+            (path / CLAIMS).mkdir(exist_ok=True)
             if asked.create(path):
                 return asked
             was = Manifest.load(path)

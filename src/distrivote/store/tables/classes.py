@@ -1,8 +1,8 @@
 """The questions of a table with equal answers under one label, once per question and distinct string.
 
-Nearly all files hold numbers, letters and words that are written one way; those are told by a pattern, and
-their rows are passed on as they are. Only questions in which two strings may be one answer are looked
-at one by one: by their keys under the plain rules, and for mathematics where there is a formula.
+Nearly all files hold numbers, letters and words that have one spelling; those are recognised by a pattern,
+and their rows are passed on unchanged. Only questions in which two strings may be the same answer are
+examined one by one: by their keys under the plain rules, and by mathematics if there is a formula.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import NAMED, Equality, equality
+from distrivote.answers.equality import NAMED, Equality, Same, equality
 from distrivote.answers.equivalence import GRADING_BUDGET, classify
 from distrivote.answers.forms import Form, form_of
 from distrivote.answers.mathverify import MathEqual
@@ -27,22 +27,22 @@ from distrivote.store.tables.questions import Questions
 from distrivote.store.tables.source import AnswerTable
 
 PLAIN = r"^(?:0|-?[1-9][0-9]{0,17}|-?(?:0|[1-9][0-9]{0,11})\.[0-9]{0,4}[1-9]|[A-Z]|[a-z]{3,40})$"
-"""Of any two different strings of this kind none equals the other: numbers, letters, small words."""
+"""Two different strings of this kind are never equal answers: numbers, letters, small words."""
 
 MOST_WORK = 1_000
-"""Readings and comparisons of formulas that math-verify does for a file unless it is asked for; 5 to 20 ms
-each. A count, and not a time, so that all machines come to the same classes."""
+"""Parses and comparisons of formulas by math-verify for a file, unless math is requested; 5 to 20 ms each. A
+count and not a time, so that all machines get the same classes."""
 
 _FINE = 6
-"""Decimals of so many places may equal others that they are rounded from."""
+"""Decimals with this number of places may equal others that they are rounded from."""
 
 Grouping = Callable[[Iterable[pa.RecordBatch]], Iterator[Questions]]
 
 
 def questions_of(table: AnswerTable, group: Grouping) -> Iterator[Questions]:
-    """Yield the questions of a table, grouped by a function of `questions`, with equal answers as one.
+    """Yield the questions of a table, grouped by a function of `questions`, with one label for equal answers.
 
-    A run knows its classes already. What there is to say is among the notes of the table at the end.
+    A run has its classes already. Remarks are added to the notes of the table at the end.
     """
     if table.kind == "run":
         yield from group(table.batches())
@@ -54,9 +54,9 @@ def questions_of(table: AnswerTable, group: Grouping) -> Iterator[Questions]:
 
 
 class _Merging:
-    """Merges the equal answers of one file, and counts."""
+    """Merges the equal answers of one file, and counts them."""
 
-    def __init__(self, same: str | Equality | None) -> None:
+    def __init__(self, same: Same | None) -> None:
         self._rule = equality(same)
         self._left: float = MOST_WORK if same is None else math.inf
         self._n_skipped = self._n_alike = 0
@@ -68,14 +68,14 @@ class _Merging:
         notes = list(self._remarks.notes)
         if self._n_skipped:
             notes.append(
-                f"the formulas of {count(self._n_skipped, 'question')} are compared by notation, for the file"
-                ' has too many to do more unasked: `same="math"` compares all of them'
+                f"the formulas of {count(self._n_skipped, 'question')} are compared by notation, because the"
+                ' file has many of them: `same="math"` compares all as mathematics'
             )
         if self._alike is not None:
             one, other = self._alike
             notes.append(
-                f"answers that look equal are held apart in {count(self._n_alike, 'question')}, such as"
-                f' {one!r} and {other!r}: `same="notation"` makes them one'
+                f"answers that look equal are kept separate in {count(self._n_alike, 'question')}, such as"
+                f' {one!r} and {other!r}: `same="notation"` makes them equal'
             )
         return tuple(notes)
 
@@ -84,7 +84,7 @@ class _Merging:
         self._check_truths(block)
         odd = pc.invert(pc.fill_null(pc.match_substring_regex(block.labels, PLAIN), False))
         is_odd = np.array(odd.to_numpy(zero_copy_only=False))
-        is_odd |= not self._rule.is_named  # who knows what a caller's own rule takes for one
+        is_odd |= not self._rule.is_named  # a caller's own rule may equate anything
         if not is_odd.any():
             return block
         labels: list[str] = block.labels.to_pylist()
@@ -103,7 +103,7 @@ class _Merging:
         )
         question, code = pairs // len(labels), pairs % len(labels)
         group = self._groups(question, code, labels)
-        # Of a group's labels the most frequent stands for it, the first seen on ties.
+        # The most frequent label of a group stands for it, on a tie the first seen.
         order = np.lexsort((first, -counts, group))
         _, heads, members = np.unique(group[order], return_index=True, return_inverse=True)
         chosen = np.empty(len(pairs), np.int64)
@@ -115,7 +115,7 @@ class _Merging:
     def _groups(
         self, question: npt.NDArray[np.int64], code: npt.NDArray[np.int64], labels: list[str]
     ) -> npt.NDArray[np.int64]:
-        """Return a number for each pair of question and label, the same for equal labels of a question."""
+        """Return a number for each pair of question and label, equal for equal labels of a question."""
         group = np.empty(len(question), np.int64)
         known: dict[tuple[int, ...], tuple[tuple[int, ...], bool]] = {}
         starts = np.flatnonzero(np.diff(question, prepend=-1)).tolist()
@@ -141,7 +141,7 @@ class _Merging:
                 self._rule.check_truth(truth)
 
     def _rule_for(self, codes: Iterable[str]) -> Equality:
-        """Return how one question's answers are compared: by notation once there was too much work."""
+        """Return how one question's answers are compared: by notation once the limit of work is reached."""
         if self._left <= 0 and any(form_of(label).is_open for label in codes):
             return NAMED["notation"]
         return self._rule.for_pool(GRADING_BUDGET)
@@ -149,7 +149,7 @@ class _Merging:
     def _doubtful(
         self, block: Questions, labels: list[str], is_odd: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
-        """Return the questions in which two different strings may be one answer."""
+        """Return the questions in which two different strings may be the same answer."""
         questions = np.repeat(np.arange(len(block)), np.diff(block.offsets))
         given = block.classes >= 0
         has_odd = np.zeros(len(block), dtype=bool)
@@ -173,7 +173,7 @@ class _Merging:
         return np.flatnonzero(alike | (has_open & (n_labels > 1)))
 
     def _mark(self, label: str, is_odd: bool) -> tuple[Any, bool]:
-        """Return what a label is told apart by, and whether even then another may equal it."""
+        """Return the key of a label, and whether a label with another key may still equal it."""
         if not is_odd and label.isdigit():
             return int(label), False  # a Fraction that is whole has the same hash, and is equal
         form = form_of(label)
@@ -187,7 +187,7 @@ class _Merging:
         code: npt.NDArray[np.int64],
         labels: list[str],
     ) -> npt.NDArray[np.int64]:
-        """Return the questions whose answers differ by the white space around; count what looks equal."""
+        """Return the questions whose answers differ only by surrounding space; count what looks equal."""
         found = []
         for number in np.flatnonzero(alike).tolist():
             mine = [labels[each] for each in code[question == number].tolist()]

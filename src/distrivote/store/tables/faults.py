@@ -1,6 +1,6 @@
-"""Faults of a table's values: one sentence each, the same for every format.
+"""Errors about a table's values: one sentence each, the same for every format.
 
-`where` is the place as a person finds it: "answers.csv, line 17" or "answers.parquet, row 16".
+`where` is the position: "answers.csv, line 17" or "answers.parquet, row 16".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from distrivote.errors import InputError
 from distrivote.voting.scales import not_permitted
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
-"""What the column `correct` may say, as lower-case labels."""
+"""The values of the column `correct`, as lower-case labels."""
 
 HEAVIEST = 3 << 30
 """Bytes of memory that the JSON values of one line or document may take, by a cautious estimate."""
@@ -35,7 +35,7 @@ def not_text(where: str, what: str) -> InputError:
 
 
 def decoded(line: bytes, where: Callable[[], str], first: bool = False) -> str:
-    """Return a line as text, a byte order mark taken off the first; InputError with the place otherwise."""
+    """Return a line as text, without a byte order mark; raise InputError with its position otherwise."""
     if b"\0" in line:
         raise InputError(f"{where()} holds a NUL byte: write the file again as plain UTF-8 text")
     try:
@@ -45,7 +45,7 @@ def decoded(line: bytes, where: Callable[[], str], first: bool = False) -> str:
 
 
 def delimiter_of(header: str, where: str) -> str:
-    """Return what separates the fields of a CSV header; InputError if the line is too long to be one."""
+    """Return the separator of a CSV header; raise InputError if the line is too long for one."""
     if len(header) > LONGEST_HEADER:
         raise InputError(
             f"{where} is a header of more than {LONGEST_HEADER // 1_000_000} MB: write the names of the"
@@ -55,7 +55,7 @@ def delimiter_of(header: str, where: str) -> str:
 
 
 def check_fields(n_fields: int, n_names: int, where: str, delimiter: str) -> None:
-    """Raise InputError if a line of CSV has other fields than its header."""
+    """Raise InputError if a line of CSV has another number of fields than its header."""
     if n_fields != n_names:
         raise InputError(
             f"{where} has {n_fields} fields where the header has {n_names}: quote fields that hold the"
@@ -70,16 +70,16 @@ def not_csv(where: str, error: Exception) -> InputError:
 
 
 def check_names(names: Sequence[str], source: str) -> None:
-    """Raise InputError if two columns have one name."""
+    """Raise InputError if two columns have the same name."""
     name, n = max(Counter(names).items(), key=lambda each: each[1], default=("", 0))
     if n > 1:
         raise InputError(f"{source} has {n} columns called {name[:200]!r}: rename all but one")
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names of columns in a row, the first of many."""
+    """Return names of columns as a list, shortened if there are many."""
     shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:_MOST_LISTED]]
-    # A line end in a name would make two lines of a sentence.
+    # A line end in a name would break the sentence into two lines.
     shown = [name if name.isprintable() else repr(name)[1:-1] for name in shown]
     return ", ".join(shown) + (f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else "")
 
@@ -95,12 +95,12 @@ def not_a_flag(where: str, value: object) -> InputError:
 
 
 def not_a_confidence(where: str, value: float, positive_for: str | None) -> InputError:
-    """An infinite number, or one that is not positive where something needs that."""
+    """Return the error for a number that is infinite, or not positive where that is needed."""
     return not_permitted(f"{where}: confidence", value, positive_for)
 
 
 def quoted(value: object, longest: int = 60) -> str:
-    """Return the value as it would be written in Python, shortened."""
+    """Return the value as a Python literal, shortened."""
     text = repr(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -111,13 +111,13 @@ def check_weight(content: bytes, where: str) -> None:
         weight = 200 * content.count(b"{") + 64 * content.count(b"[") + 60 * content.count(b",")
         if weight > HEAVIEST:
             raise InputError(
-                f"{where} holds so many JSON values that they would take more than {HEAVIEST >> 30} GB of"
+                f"{where} holds JSON values that would take more than {HEAVIEST >> 30} GB of"
                 " memory: write fewer of them at once"
             )
 
 
 def json_object(text: str, where: Callable[[], str], fields: str) -> dict[str, Any]:
-    """Return the object on one line of JSON; the error says which `fields` it should hold."""
+    """Return the object on one line of JSON; the error names the `fields` that it should have."""
     try:
         record = json.loads(text)
     except json.JSONDecodeError as error:
@@ -131,7 +131,7 @@ def json_object(text: str, where: Callable[[], str], fields: str) -> dict[str, A
             " object per line"
         ) from error
     if not isinstance(record, dict):
-        # A long one may be so deep that it can't be shown.
+        # A long one may be too deep to show.
         shown = "a list" if isinstance(record, list) and len(text) > 200 else quoted(record, 40)
         raise InputError(
             f"{where()} is not a JSON object but {shown}: write one object with {fields} per line"

@@ -1,8 +1,8 @@
-"""Labels: the text that stands for an answer, one rule for JSON values and for Arrow columns.
+"""Labels: the text of an answer, by one rule for JSON values and for Arrow columns.
 
-Equal labels are one answer before anything is compared: 42 and 42.0 are "42",
-booleans are "true" and "false", strings stay as they are. None, NaN and blank strings are no answer.
-Whether "1/2" equals "0.5" is not known here: that is for `classes`, once questions are whole.
+Equal labels are the same answer: 42 and 42.0 are "42", booleans are "true" and "false", strings are
+unchanged. None, NaN and blank strings are no answer. Whether "1/2" equals "0.5" is decided by `classes`, once
+questions are complete.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from distrivote.errors import InputError
 
 CODES = pa.int32()
 LABELS = pa.dictionary(CODES, pa.string())
-"""The type of every column of labels: codes into the distinct labels of its batch."""
+"""The type of every column of labels: indices into the distinct labels of its batch."""
 
 
 class NotOneValue(Exception):
-    """A list, an object or bytes where one value belongs; the argument says which."""
+    """A list, an object or bytes where a single value is expected; the argument says which."""
 
 
 def label(value: object) -> str | None:
@@ -53,7 +53,7 @@ def label(value: object) -> str | None:
 
 
 def label_at(value: object, where: Callable[[], str], column: str) -> str | None:
-    """Return the label of the value of a column; InputError with its place if it is not one value."""
+    """Return the label of the value of a column; raise InputError if it is not one value."""
     try:
         return label(value)
     except NotOneValue as error:
@@ -64,10 +64,10 @@ _JSON_NAMES: dict[type, str] = {list: "list", dict: "JSON object"}
 
 
 class Labeller:
-    """Turns a column that comes in batches into codes and distinct labels (null: no answer).
+    """Turns the batches of a column into indices and distinct labels (null: no answer).
 
-    Only the distinct values are looked at one by one, never the rows, and not again when the next
-    batch has the same ones, as the batches of a Parquet row group do.
+    Only distinct values are converted one by one, never the rows, and not again if the next batch has the
+    same ones, as the batches of a Parquet row group do.
 
     >>> Labeller()(pa.array([42.0, None, 42.0, 0.5])).to_pylist()
     ['42', None, '42', '0.5']
@@ -101,7 +101,7 @@ class Labeller:
 
 
 def _check_one_value(kind: Any) -> None:
-    """Raise NotOneValue for the Arrow types whose values are not one value each."""
+    """Raise NotOneValue for Arrow types with several values in a row."""
     if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind):
         raise NotOneValue(f"of type {kind}")
 
@@ -110,20 +110,20 @@ def _texts(values: pa.Array) -> pa.Array:
     """Return the label of each distinct value, null where it is no answer."""
     kind = values.type
     if pa.types.is_floating(kind):
-        # By way of text, so that a float32 of 0.1 is "0.1" and not "0.10000000149011612".
+        # Through text, so that a float32 of 0.1 is "0.1" and not "0.10000000149011612".
         numbers = values.cast(pa.string()).to_pylist()
         return pa.array([label(n and float(n)) for n in numbers], pa.string())
     if pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
         return pa.array([label(value) for value in values.to_pylist()], pa.string())
     texts = values.cast(pa.string())
-    # Parquet readers hand strings on unchecked; the check fails on what is not UTF-8.
+    # Parquet readers do not check strings; this check fails if they are not UTF-8.
     texts.validate(full=True)
     blank = pc.equal(pc.utf8_trim_whitespace(texts), "")
     return pc.if_else(blank, None, texts) if pc.any(blank).as_py() else texts
 
 
 def text_array(texts: list[str | None]) -> pa.Array:
-    """Return the texts as an Arrow array; half a surrogate pair, which has no UTF-8, is spelt out."""
+    """Return the texts as an Arrow array; a lone surrogate, which has no UTF-8, is escaped."""
     try:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""One question out of a file, by the name that a person gives it."""
+"""One question of a file, by its name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_KNOWN = 10_000
 def find_question(questions: Iterable[Questions], wanted: str) -> Questions:
     """Return the one question of that name, written as ID, or as BY/ID in a file with several runs.
 
-    All of the file is read, since an unsorted one tells only at its end that nothing is missing.
+    The whole file is read, since rows of an unsorted one may follow until its end.
     """
     found: list[Questions] = []
     names: list[str] = []

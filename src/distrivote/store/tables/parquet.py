@@ -1,7 +1,7 @@
 """Sampled answers from a Parquet file, a batch at a time.
 
-Only the columns asked for are read. Strings come as the dictionaries that most files already hold, so
-that a label is looked at once per batch and not once per row.
+Only the requested columns are read. Strings are read as the dictionaries that most files already hold, so
+that a label is converted once per batch and not once per row.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _is_name(kind: Any) -> bool:
 
 
 def _distinct(column: pa.Array) -> list[Any]:
-    """Return the values of a column, texts as bytes, since Parquet readers hand them on unchecked."""
+    """Return the values of a column, texts as bytes, since Parquet readers do not check them."""
     values = column.unique().drop_null()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -109,7 +109,7 @@ def _opened(table: AnswerTable) -> pq.ParquetFile:
             pre_buffer=False,
             buffer_size=_READ_BYTES,
         )
-        _ = file.schema_arrow.names  # fails here if they are no texts
+        _ = file.schema_arrow.names  # fails here if they are not texts
         return file
     except (pa.ArrowException, OSError, UnicodeDecodeError, TooLargeError) as error:
         raise _damaged(table, "as a Parquet file", error) from error
@@ -124,13 +124,13 @@ def _damaged(table: AnswerTable, where: str, error: Exception) -> InputError:
 
 
 def _batch_rows(metadata: Any) -> int:
-    """Return how many rows to read at a time: fewer where rows are large."""
+    """Return how many rows to read at a time: fewer if rows are large."""
     n_rows = _BATCH_BYTES * metadata.num_rows // max(1, declared_bytes(metadata))
     return int(min(BATCH_ROWS, max(_FEWEST_ROWS, n_rows)))
 
 
 class Check:
-    """Gives batch after batch the common shape, and names the row of what does not fit."""
+    """Converts each batch to the common shape; errors name the row."""
 
     def __init__(self, table: AnswerTable, truth: str | None, correct: str | None) -> None:
         self.table, self.truth, self.correct = table, truth, correct
@@ -156,7 +156,7 @@ class Check:
         return pa.RecordBatch.from_pydict(columns)
 
     def require_one_value(self, name: str, kind: Any) -> None:
-        """Raise InputError if a column is of a type that has several values in a row."""
+        """Raise InputError if a column has a type with several values in a row."""
         if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind):
             if name == self.table.columns.confidence:
                 raise self._not_numbers(kind)
@@ -175,7 +175,7 @@ class Check:
         return f"{self.table.name}, row {self.first + index}"
 
     def _ids(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        """Return a column that tells questions apart: integers stay integers, the rest are labels."""
+        """Return a column that identifies questions: integers stay integers, others become labels."""
         column = batch.column(name)
         if pa.types.is_integer(column.type) and column.type != pa.uint64():
             ids = column.cast(pa.int64())
@@ -205,7 +205,7 @@ class Check:
             raise not_text(self._where(_first_without_label(column)), name) from error
 
     def _require_room(self, labels: pa.DictionaryArray, name: str) -> None:
-        """Raise InputError if a few long texts, held once, would be too large with one for each row."""
+        """Raise InputError if texts that are stored once would be too large with a copy for each row."""
         lengths = pc.binary_length(labels.dictionary).cast(pa.int64())
         if (pc.max(lengths).as_py() or 0) * len(labels) > _LABEL_BYTES:
             n_bytes = pc.sum(lengths.take(labels.indices)).as_py() or 0
@@ -237,7 +237,7 @@ class Check:
         return np.asarray(values, dtype=np.float64)
 
     def _require_short(self, column: pa.DictionaryArray) -> None:
-        """Raise InputError at a text that is no number for being long, before each row gets its own."""
+        """Raise InputError for a text that is too long to be a number, before each row gets a copy."""
         kind = column.dictionary.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
             lengths = pc.binary_length(column.dictionary).take(column.indices)
@@ -246,7 +246,7 @@ class Check:
                 raise not_a_number(self._where(index), _start_of(column, index))
 
     def _parsed(self, column: pa.Array) -> pa.Array:
-        """Read numbers that are written as strings; blank ones and NaN are missing."""
+        """Parse numbers that are written as strings; blank ones and NaN are missing."""
         texts = pc.utf8_trim_whitespace(column)
         texts = pc.if_else(pc.is_in(pc.utf8_lower(texts), _MISSING), None, texts)
         wrong = pc.invert(pc.match_substring_regex(texts, _NUMBER))
@@ -256,7 +256,7 @@ class Check:
         return texts.cast(pa.float64())
 
     def _checked(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the confidences on the scale that votes take; InputError at the first that is none."""
+        """Return the confidences on the scale of votes; raise InputError for the first invalid one."""
         columns = self.table.columns
         good = permitted(values, columns.positive_for is not None and not columns.logprob)
         if not good.all():
@@ -269,7 +269,7 @@ class Check:
         return values
 
     def _flags(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        """Return booleans: of true and false, 1 and 0, and the same as text."""
+        """Return booleans, from true and false, 1 and 0, and the same as text."""
         column = batch.column(name)
         if pa.types.is_boolean(column.type):
             return column
@@ -291,7 +291,7 @@ def _start_of(column: pa.DictionaryArray, index: int) -> str:
 
 
 def _first_without_label(column: pa.Array) -> int:
-    """Return the index of the first value that has no label, by halving."""
+    """Return the index of the first value without a label, by bisection."""
     if pa.types.is_dictionary(column.type):
         code = _first_without_label(column.dictionary)
         return max(0, int(pc.index(column.indices, pa.scalar(code, column.indices.type)).as_py()))

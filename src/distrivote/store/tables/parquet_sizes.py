@@ -1,10 +1,10 @@
-"""How much memory a Parquet file may take, by what pyarrow says of it before anything is read.
+"""How much memory a Parquet file may take, from its footer, before anything is read.
 
-The allowance is against files that hold far more than their size suggests: a billion equal rows, a long text
-repeated in every row, columns that unpack to many gigabytes. The sizes are those that the file's footer
+The limit is against files that hold far more than their size suggests: a billion equal rows, a long text
+repeated in every row, columns that decompress to many gigabytes. The sizes are those that the file's footer
 declares. A footer that was forged to declare less is not detected: docs/reliability.md says what that means.
 
-Only `RowGroupMetaData.total_byte_size` is asked: `RowGroupMetaData.column` ends the process on a damaged
+Only `RowGroupMetaData.total_byte_size` is used: `RowGroupMetaData.column` aborts the process on a damaged
 footer whose statistics contradict themselves.
 """
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LARGEST_FOOTER = 8 << 20
-"""In bytes; the reader takes a hundred times as much memory."""
+"""In bytes; the reader uses a hundred times as much memory."""
 
 _FREE = 1 << 30
 _FREE_ROWS = 10_000_000
@@ -25,16 +25,16 @@ _PER_BYTE = 64
 
 
 class TooLargeError(ValueError):
-    """What a file holds too much of, as the end of a sentence about it."""
+    """A file holds too much; the message completes a sentence about it."""
 
 
 def allowance(n_bytes: int) -> int:
-    """Return how much memory the content of a file of so many bytes may take."""
+    """Return how much memory the content of a file of `n_bytes` bytes may take."""
     return _FREE + _PER_BYTE * n_bytes
 
 
 def check_footer(file: BinaryIO) -> None:
-    """Raise TooLargeError if the footer is larger than any that was meant."""
+    """Raise TooLargeError if the footer is larger than that of any real file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     n_footer = min(size, int.from_bytes(file.read(4), "little"))
@@ -46,13 +46,13 @@ def check_footer(file: BinaryIO) -> None:
 
 
 def declared_bytes(metadata: Any) -> int:
-    """Return how many bytes the columns of a file take unpacked, as its footer declares."""
+    """Return how many bytes the columns of a file take decompressed, as its footer declares."""
     groups = range(metadata.num_row_groups)
     return sum(max(0, metadata.row_group(group).total_byte_size) for group in groups)
 
 
 def check_declared(metadata: Any, n_bytes: int, most: int | None = None) -> None:
-    """Raise TooLargeError if a file of n_bytes declares far more than that can mean, or more than `most`."""
+    """Raise TooLargeError if a file of n_bytes declares implausibly much, or more than `most`."""
     if not 0 <= metadata.num_rows <= _FREE_ROWS + _PER_BYTE * n_bytes:
         raise TooLargeError(f"it claims {metadata.num_rows:,} rows in {n_bytes:,} bytes")
     if declared_bytes(metadata) > (allowance(n_bytes) if most is None else most):
@@ -60,7 +60,7 @@ def check_declared(metadata: Any, n_bytes: int, most: int | None = None) -> None
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """Return the columns of texts: read as codes of distinct values, a text is held once however often it is.
+    """Return the columns of texts; as dictionaries, a repeated text is held once.
 
     >>> text_columns(pa.schema({"answer": pa.string(), "k": pa.int32(), "tags": pa.list_(pa.string())}))
     ['answer']
@@ -70,7 +70,7 @@ def text_columns(schema: pa.Schema) -> list[str]:
 
 
 def n_bytes_repeated(column: pa.ChunkedArray) -> int:
-    """Return how many bytes the texts of a column take when every value is held for itself."""
+    """Return how many bytes the texts of a column take without a dictionary."""
     total = 0
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type) and not pa.types.is_nested(chunk.type.value_type):

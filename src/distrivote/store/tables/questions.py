@@ -1,9 +1,9 @@
-"""Whole questions: the rows of a table, grouped for the vote, some at a time.
+"""Complete questions: the rows of a table, grouped for the vote, some at a time.
 
-A table whose rows are sorted by question (equal ones side by side; the order does not matter) is
-grouped as it streams: memory holds one batch and the largest question, and 8 bytes per question to
-notice one that comes back. If one does, `stream_questions` raises QuestionCameBack, and `hold_questions`
-groups the same rows by holding all of them in memory, about 70 bytes a row.
+A table whose rows are sorted by question (consecutive, in any order) is grouped as it streams: memory holds
+one batch and the largest question, and 8 bytes per question to detect one that appears again. If one does,
+`stream_questions` raises QuestionCameBack, and `hold_questions` groups the same rows by holding all of them
+in memory, about 70 bytes a row.
 
 Questions come in the order in which they first appear, their rows in the order of the file.
 """
@@ -34,7 +34,7 @@ class QuestionCameBack(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """Some whole questions. Arrays over rows are flat; question i is offsets[i] to offsets[i + 1]."""
+    """Some complete questions. Arrays over rows are flat; question i is offsets[i] to offsets[i + 1]."""
 
     ids: pa.Array
     """(n_questions,) Their ids, integers or strings."""
@@ -52,10 +52,10 @@ class Questions:
     """(n_rows,) NaN where missing."""
 
     truths: pa.Array | None
-    """(n_questions,) The right answer as text, null where unknown; None if no row may have one."""
+    """(n_questions,) The right answer as text, null if unknown; None if there is no such column."""
 
     correct: npt.NDArray[np.int8] | None
-    """(n_rows,) 1 for right, 0 for wrong, -1 for unknown; None if no row may say."""
+    """(n_rows,) 1 for right, 0 for wrong, -1 for unknown; None if there is no such column."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -64,7 +64,7 @@ class Questions:
 def stream_questions(batches: Iterable[pa.RecordBatch]) -> Iterator[Questions]:
     """Group rows that are sorted by question, a block per batch."""
     seen = _Seen()
-    open_parts: list[pa.RecordBatch] = []  # the rows so far of the question that is still going on
+    open_parts: list[pa.RecordBatch] = []  # the rows so far of the current question
     for batch in batches:
         starts = _starts(batch)
         if open_parts and _same_question(open_parts[-1], batch):
@@ -105,7 +105,7 @@ def hold_questions(batches: Iterable[pa.RecordBatch]) -> Iterator[Questions]:
 
 
 def _starts(batch: pa.RecordBatch) -> Ints:
-    """Return where questions start in a batch of rows, 0 among them."""
+    """Return where questions start in a batch of rows, including 0."""
     differ = np.zeros(batch.num_rows, dtype=bool)
     differ[0] = True
     for name in ("question", "by"):
@@ -119,7 +119,7 @@ def _starts(batch: pa.RecordBatch) -> Ints:
 
 
 def _same_question(before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
-    """Whether the last row of one batch and the first of the next are of one question."""
+    """Whether the last row of one batch and the first of the next are of the same question."""
     return all(
         before.column(name)[-1].as_py() == after.column(name)[0].as_py()
         for name in ("question", "by")
@@ -130,8 +130,8 @@ def _same_question(before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
 def _block(head: list[pa.RecordBatch], body: pa.RecordBatch, body_starts: Ints) -> Questions:
     """Join the parts of one question (`head`, may be empty) and the whole questions after it.
 
-    The head comes from several batches, whose labels have different codes, so it gets codes of its
-    own, numbered after the body's: the long body is used as it is.
+    The head comes from several batches, whose labels have different indices, so it gets new indices after
+    those of the body: the long body is used unchanged.
     """
     n_head = sum(part.num_rows for part in head)
     starts = np.concatenate([np.zeros(1 if head else 0, np.int64), body_starts + n_head])
@@ -159,7 +159,7 @@ def _block(head: list[pa.RecordBatch], body: pa.RecordBatch, body_starts: Ints) 
 
 
 def _joined_codes(name: str, head: list[pa.RecordBatch], body: pa.RecordBatch) -> tuple[Ints, Any]:
-    """Return the codes of a column of labels over head and body, and the labels."""
+    """Return the indices of a column of labels over head and body, and the labels."""
     column = body.column(name)
     codes, labels = _codes(column), column.dictionary
     if not head:
@@ -188,7 +188,7 @@ def _first_rows(name: str, head: list[pa.RecordBatch], body: pa.RecordBatch, bod
 
 
 def _truths(codes: Ints, labels: pa.Array, offsets: Ints, ids: pa.Array) -> pa.Array:
-    """Return the right answer of each question: what its rows say, where they say anything."""
+    """Return the right answer of each question, from the rows that have one."""
     truths = np.maximum.reduceat(codes, offsets[:-1])
     expected = np.repeat(truths, np.diff(offsets))
     doubtful = np.flatnonzero((codes != expected) & (codes >= 0))
@@ -220,9 +220,9 @@ def _group_numbers(table: pa.Table) -> npt.NDArray[Any]:
 
 
 def _keys(block: Questions) -> Ints:
-    """Return a 64-bit number per question: equal for equal questions, nearly always different else.
+    """Return a 64-bit hash per question: equal for equal questions, nearly always different otherwise.
 
-    Two questions that share a number by chance (1 in 10^13 for a million) cost memory, not a mistake.
+    A collision (1 in 10^13 for a million) costs memory, but not correctness.
     """
     if block.by is None:
         if pa.types.is_integer(block.ids.type):
@@ -240,7 +240,7 @@ class _Seen:
         self.runs: list[Ints] = []
 
     def add(self, keys: Ints) -> None:
-        """Take up the keys; raise QuestionCameBack if one was there before."""
+        """Add the keys; raise QuestionCameBack if one was there before."""
         keys = np.sort(keys)
         if (keys[1:] == keys[:-1]).any():
             raise QuestionCameBack

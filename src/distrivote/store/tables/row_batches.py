@@ -1,7 +1,7 @@
-"""Rows of a text file, gathered one by one into a record batch.
+"""Rows of a text file, collected one by one into a record batch.
 
-Knows what each field may hold and says which line holds something else. Knows nothing of the file's
-format: a row comes as a dict, from JSON with its types, from CSV as strings.
+It checks what each field may hold, and errors name the line. It is independent of the file's format: a row is
+a dict, from JSON with its types, from CSV as strings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from distrivote.voting.scales import exp_of, permitted
 
 
 class RowBatcher:
-    """Rows gathered for the next batch; every value is checked as it is added."""
+    """Rows collected for the next batch; every value is checked as it is added."""
 
     def __init__(self, table: AnswerTable) -> None:
         self.table = table
@@ -122,7 +122,7 @@ class RowBatcher:
         if value is not None:
             try:
                 if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
-                    raise ValueError  # float() would take True, and "1_000"
+                    raise ValueError  # float() would accept True and "1_000"
                 number = float(value)
             except (TypeError, ValueError, OverflowError) as error:
                 raise not_a_number(self._where(line), value) from error

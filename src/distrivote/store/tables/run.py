@@ -1,7 +1,7 @@
-"""A stored run as a table of sampled answers: the columns that a vote needs, and no others, are read.
+"""A stored run as a table of sampled answers: only the columns that a vote needs are read.
 
-Answers of one class carry one label, the first of its class's answers, so that `0.5` and `1/2` are one
-answer here although they were written differently.
+Answers of one class have one label, the first answer of the class, so that `0.5` and `1/2` are the same
+answer here although they are written differently.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEPEND_ON_K = {*MEASURES.values()} - {"logprob"}
 
 def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     """Read the batches of a table whose kind is run."""
-    run = Run.open(table.path, table.same)
+    run = Run.open(table.path, table.same, partial=table.columns.partial)
     names = list(SCHEMA.names)
     check_columns(table, names)
     wanted = {*_COLUMNS, *table.columns.needed()}

@@ -10,31 +10,30 @@ CSV are read by `text`, Parquet by `parquet`; both give record batches of the sa
     truth       LABELS            only where the file may have one
     correct     bool              only where the file may have it
 
-Every value is checked on the way in, and an error names its row or line. Which rows belong to one
-question is not known here (see `questions`).
+Every value is checked when it is read, and an error names its row or line. `questions` groups the rows.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import Equality, equality
+from distrivote.answers.equality import Same, equality
+from distrivote.defaults import MAX_SPOOL
 from distrivote.errors import InputError
 from distrivote.nouns import plural
 from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID
 from distrivote.store.tables.faults import check_names, listed
+from distrivote.store.tables.spool import check_standard_input, check_stream, spooled
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -52,30 +51,36 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the columns of a file are called."""
+    """The names of the columns of a file."""
 
     question: str = QUESTION_ID
     answer: str = ANSWER
     confidence: str | None = CONFIDENCE
-    """None: not read at all, as majority voting needs none."""
+    """None: not read, since majority voting needs none."""
 
     by: str | None = None
     """Several models or runs in one file: a question counts once for each value of this column."""
 
     truth: str | None = None
-    """The right answer. None: `ground_truth` and `correct` are looked for, `correct` counts first."""
+    """The right answer. None: `ground_truth` and `correct` are looked for, and `correct` is preferred."""
 
     per_length: bool = False
-    """The column of the confidence holds a length: shorter is surer, so it counts as 1000 / length."""
+    """The column of the confidence holds a length: shorter is surer, so 1000 / length is used."""
 
     named: bool = False
     """Whether the user named the column of the confidence: then it must be there."""
 
     positive_for: str | None = None
-    """What needs positive confidences; None: any finite ones do."""
+    """What needs positive confidences; None: any finite ones are accepted."""
 
     logprob: bool = False
-    """The column of the confidence holds log-probabilities: exp of them counts."""
+    """The column of the confidence holds log-probabilities: their exp is used."""
+
+    partial: bool = False
+    """Whether a run that lacks parts is read as far as it is there."""
+
+    max_spool: int = MAX_SPOOL
+    """Bytes of a pipe that are kept in a temporary file at most."""
 
     def needed(self) -> dict[str, str]:
         """The columns that must be there, each with the argument that renames it."""
@@ -101,28 +106,28 @@ class Columns:
 
 @dataclass(slots=True)
 class AnswerTable:
-    """A file of sampled answers that can be read from its beginning as often as needed."""
+    """A file of sampled answers that can be read repeatedly from its beginning."""
 
     path: Path
     name: str
-    """What messages call it."""
+    """The name in messages."""
 
     kind: str
     columns: Columns
-    same: str | Equality | None = None
-    """When two answers are one; None: what a run says, and for a file mathematics, as far as it goes."""
+    same: Same | None = None
+    """When two answers are equal; None: the comparison of a run, and for a file mathematics within limits."""
 
     done: float = 0.0
     """The part of the file that the latest reading has passed, 0 to 1."""
 
     notes: list[str] = field(default_factory=list)
-    """What a careful reader should know of the latest reading, a sentence each."""
+    """Caveats about the latest reading, a sentence each."""
 
     lacks: str | None = None
-    """The column of the confidence, if the latest reading found none of that name and none is needed."""
+    """The column of the confidence, if the latest reading did not find it and none is needed."""
 
     models: set[int | str | bytes] = field(default_factory=set)
-    """What the latest reading found in the column `model`, where it pools models; not all if many."""
+    """The values of the column `model` in the latest reading, if it pools models; not all if many."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file once, in batches of the shape that this module describes."""
@@ -134,7 +139,7 @@ class AnswerTable:
 
     @property
     def pools_models(self) -> bool:
-        """Whether a column `model`, if there is one, is neither asked for nor found to have many values."""
+        """Whether a column `model`, if there is one, is neither requested nor known to have many values."""
         asked = self.columns.by is not None or MODEL in self.columns.needed()
         return not asked and len(self.models) <= _MOST_MODELS
 
@@ -161,13 +166,13 @@ def _per_length(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 @contextmanager
-def open_table(path: str, columns: Columns, same: str | Equality | None = None) -> Iterator[AnswerTable]:
-    """Find the file (`-`: standard input, kept in a temporary file meanwhile) and its format.
+def open_table(path: str, columns: Columns, same: Same | None = None) -> Iterator[AnswerTable]:
+    """Find the file (`-`: standard input, copied to a temporary file) and its format.
 
-    The suffix names the format; without a known one the first bytes do. `same` says when two answers are
-    one, for whoever groups them (see `classes`).
+    The suffix decides the format; without a known one the first bytes do. `same` says when two answers are
+    equal (see `classes`).
     """
-    if same is not None:
+    if isinstance(same, str):
         same = equality(same)
     _check_names(columns)
     name = "standard input" if path == STDIN else path
@@ -176,11 +181,13 @@ def open_table(path: str, columns: Columns, same: str | Equality | None = None) 
             yield AnswerTable(Path(path), name, "run", columns, same)
             return
         if path == STDIN:
-            file = stack.enter_context(_spooled(sys.stdin.buffer, name))
+            check_standard_input(name)
+            file = stack.enter_context(spooled(sys.stdin.buffer, name, columns.max_spool))
         elif _is_regular(path):
             file = Path(path)
         else:  # a pipe can be read only once, and an unsorted file is read twice
-            file = stack.enter_context(_spooled(stack.enter_context(open(path, "rb")), name))
+            pipe = stack.enter_context(open(path, "rb"))
+            file = stack.enter_context(spooled(pipe, name, columns.max_spool))
         yield AnswerTable(file, name, _kind(file, path, name), columns, same)
 
 
@@ -190,14 +197,16 @@ def is_run(path: str) -> bool:
 
 
 def _is_regular(path: str) -> bool:
-    """Check that there is something to read; False for a pipe or a device."""
+    """Check that there is something to read; False for a pipe."""
     try:
-        mode = os.stat(path).st_mode
+        status = os.stat(path)
+        mode = status.st_mode
         if stat.S_ISDIR(mode):
             raise InputError(
                 f"{path} is a directory and not a run: name one file of sampled answers (.jsonl, .csv or"
                 " .parquet), or a run that distrivote generate made"
             )
+        check_stream(status, path)
         if stat.S_ISREG(mode):
             open(path, "rb").close()
     except (OSError, ValueError) as error:
@@ -206,7 +215,7 @@ def _is_regular(path: str) -> bool:
 
 
 def cant_read(path: str, error: Exception) -> NoReturn:
-    """Raise the InputError for a file that the system does not hand over."""
+    """Raise the InputError for a file that can't be opened."""
     if isinstance(error, InputError):
         raise error
     reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
@@ -214,7 +223,7 @@ def cant_read(path: str, error: Exception) -> NoReturn:
 
 
 def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
-    """Raise InputError if a needed column is not among those there, or one is there twice."""
+    """Raise InputError if a needed column is missing, or one is there twice."""
     missing = {name: argument for name, argument in table.columns.needed().items() if name not in there}
     if not table.columns.named and CONFIDENCE in missing and table.columns.confidence == CONFIDENCE:
         table.lacks = CONFIDENCE
@@ -248,26 +257,11 @@ def _check_names(columns: Columns) -> None:
     ]
     for name in named:
         if named.count(name) > 1:
-            raise InputError(f"the column {name!r} is asked for twice: each option needs its own column")
-
-
-@contextmanager
-def _spooled(source: BinaryIO, name: str) -> Iterator[Path]:
-    """Copy a stream into a temporary file that is removed afterwards."""
-    handle, spool = tempfile.mkstemp(prefix="distrivote-")
-    try:
-        try:
-            with os.fdopen(handle, "wb") as file:
-                shutil.copyfileobj(source, file, 1 << 20)
-        except OSError as error:
-            cant_read(name, error)
-        yield Path(spool)
-    finally:
-        os.unlink(spool)
+            raise InputError(f"the column {name!r} is named twice: each option needs its own column")
 
 
 def _kind(file: Path, path: str, name: str) -> str:
-    """Tell the format from the suffix of the path, else from the first bytes of the file."""
+    """Detect the format from the suffix of the path, otherwise from the first bytes of the file."""
     with open(file, "rb") as source:
         start = source.read(4096)
     for magic, packer in _PACKED.items():

@@ -1,6 +1,6 @@
-"""Sampled answers from JSON Lines and CSV, with the line of every fault.
+"""Sampled answers from JSON Lines and CSV; errors name the line.
 
-Lines are read one by one and are bounded, so that a file without line ends does not fill the memory.
+Lines are read one by one and limited in length, so that a file without line ends does not fill the memory.
 The text is UTF-8. In CSV everything is text: "42" and "42.0" are two labels there.
 """
 
@@ -19,7 +19,7 @@ from distrivote.store.tables.row_batches import RowBatcher
 from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
 
 LONGEST_LINE = 64_000_000
-"""Bytes. A trajectory's text with its log-probabilities stays well below."""
+"""Bytes. A trajectory's text with its log-probabilities is well below."""
 
 BATCH_ROWS = 1 << 16
 
@@ -40,7 +40,7 @@ def read_jsonl(table: AnswerTable) -> Iterator[pa.RecordBatch]:
             try:
                 rows.add(lines.number, record)
             except InputError:
-                if not checked:  # a column that is missing altogether explains more than one value
+                if not checked:  # a missing column explains more than a missing value
                     check_columns(table, list(names))
                 raise
             if len(rows) == BATCH_ROWS:
@@ -110,7 +110,7 @@ class _Lines:
         return f"{self.table.name}, line {self.number}"
 
     def after(self, header: str) -> Iterator[str]:
-        """Give the header back before the lines that follow it."""
+        """Yield the header again before the lines that follow it."""
         yield header
         yield from self
 

@@ -1,8 +1,7 @@
 """Truth: was the winning answer right?
 
-`correct` counts first where rows say it: the majority of the rows that gave the winning answer. Else
-the winner is compared with the right answer, by the same notion by which answers are compared with one
-another.
+`correct` is preferred if rows have it: the majority of the rows that gave the winning answer. Otherwise the
+winner is compared with the right answer, by the same rule by which answers are compared with each other.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import Equality, equality
+from distrivote.answers.equality import Same, equality
 from distrivote.answers.equivalence import GRADING_BUDGET, verdict
 
 if TYPE_CHECKING:
@@ -26,14 +25,14 @@ _NUMBER = re.compile(r"-?[1-9][0-9]{0,17}|0", re.ASCII)
 
 
 class Judge:
-    """Says which answers are right; each pair of answer and truth is looked at once."""
+    """Says which answers are right; each pair of answer and truth is compared once."""
 
-    def __init__(self, same: str | Equality | None = None) -> None:
+    def __init__(self, same: Same | None = None) -> None:
         self._rule = equality(same)
         self._said: dict[tuple[str, str], bool | None] = {}
 
     def verdict(self, answer: str, truth: str) -> bool | None:
-        """Say whether an answer is the right one; None if that is doubtful, and then it counts as wrong.
+        """Say whether an answer is right; None if that is uncertain, and then it counts as wrong.
 
         >>> Judge().verdict("042", "42.0 "), Judge("text").verdict("1/2", "0.5")
         (True, False)
@@ -50,14 +49,14 @@ class Judge:
         return verdict(answer, truth, self._rule.for_pool(GRADING_BUDGET))
 
     def n_doubtful(self) -> int:
-        """Return how many pairs were doubtful."""
+        """Return how many pairs were uncertain."""
         return sum(said is None for said in self._said.values())
 
 
 def is_right(block: Questions, winners: npt.NDArray[np.int64], judge: Judge) -> npt.NDArray[np.int8]:
-    """Return for each question 1 if its winner is right, 0 if wrong, -1 if nobody knows.
+    """Return for each question 1 if its winner is right, 0 if wrong, -1 if unknown.
 
-    No winner (-1) is wrong wherever the truth is known.
+    No winner (-1) is wrong if the truth is known.
     """
     said = np.full(len(block), UNKNOWN, dtype=np.int8)
     if block.correct is not None:
@@ -89,7 +88,7 @@ def _by_label(
     known = truths.is_valid().to_numpy(zero_copy_only=False)
     right: npt.NDArray[np.int8] = equal.astype(np.int8)
     right[~known] = UNKNOWN
-    # Only pairs that differ as text are looked at one by one, each pair once.
+    # Only pairs that differ as text are compared one by one, each pair once.
     unequal = np.flatnonzero((right == 0) & (winners >= 0) & open_)
     if len(unequal):
         rows = pa.array(unequal)

@@ -1,10 +1,10 @@
 """The hierarchical vote as the authors' released script counts it, over many pools at once.
 
-From the highest confidence downwards, the first value below the current interval opens the next one, whose
-lower end is one step further down, wherever that value lies: after a gap intervals lag, and hold one value
-each until they have caught up. Each elects its most frequent answer, of equal ones that of its surest
-trajectory, and gives it the mean confidence of all its members. Of equal confidences the later trajectory
-comes first, as in a stable sort turned round.
+From the highest confidence downwards, the first value below the current interval starts the next one, whose
+lower end is one step further down, wherever that value lies: after a gap intervals lag behind the values, and
+hold one value each until they have caught up. Each elects its most frequent answer (on a tie that of its
+surest trajectory) and gives it the mean confidence of all its members. Of equal confidences the later
+trajectory comes first, as in a reversed stable sort.
 
 With `negated` every confidence counts as its negative.
 """

@@ -1,15 +1,15 @@
-"""What the confidences of a pool say for each answer, before anything is known of their worth.
+"""The evidence of a pool's confidences for each answer, before they are weighed.
 
 By their order: the r-th of the n confidences of a pool, from the lowest, has the score that a standard
 normal number has at (r - 1/2) / n; equal ones share the mean of theirs. The scores of a pool always are the
-same n numbers, so that no outlier stretches the scale.
+same n numbers, so that no outlier changes the scale.
 
-By their size: how far one trajectory leads another is the logarithm of their ratio, counted from `NEAR` on
-and no further than `FAR`. The unit is fixed and every pair is bounded. A scale that is measured in the pool
-could not keep the law (docs/trust.md has the proof).
+By their size: the lead of one trajectory over another is the logarithm of their ratio, from `NEAR` on and
+limited to `FAR`. The unit is fixed and every pair is bounded. With a scale that is measured in the pool the
+property below could not hold (docs/trust.md has the proof).
 
-One trajectory that gets surer only takes from those with other answers: neither number of its own answer
-ever falls, and neither number of another answer rises.
+If one trajectory becomes surer, neither number of its own answer ever falls, and neither number of another
+answer rises.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ NEAR, FAR = 0.3, 0.8
 2.2 on. Logarithms."""
 
 _AT_ONCE = 256
-"""Pools whose leads are counted together: few enough that no digits are lost."""
+"""Pools whose leads are computed together: few enough that no digits are lost."""
 
 
 class Evidence(NamedTuple):
-    """(n_pools, n_answers) each but for `within`."""
+    """(n_pools, n_answers) each, except `within`."""
 
     counts: FloatArray
-    """How many with a confidence gave each answer."""
+    """How many trajectories with a confidence gave each answer."""
 
     gaps: FloatArray
-    """How far the mean score of an answer lies above that of all other trajectories; 0 where there are
-    none, or where all confidences are equal."""
+    """How far the mean score of an answer lies above that of all other trajectories; 0 if there are none,
+    or if all confidences are equal."""
 
     within: FloatArray
-    """(n_pools,) The squared distances of the scores from the mean of their answer, added up."""
+    """(n_pools,) The sum of squared distances of the scores from the mean of their answer."""
 
     votes: FloatArray
-    """How many gave each answer, with a confidence or without."""
+    """How many trajectories gave each answer, with a confidence or without."""
 
     leads: FloatArray
     """From -1 to 1: how far trajectories of an answer lead those of all others, the mean over all pairs."""
 
 
 def evidence_of(pools: Pools, sized: bool = True) -> Evidence:
-    """Return the evidence of every pool; without leads where sizes do not compare (not `sized`)."""
+    """Return the evidence of every pool; without leads if sizes are not comparable (not `sized`)."""
     values = or_infinity(pools.confidences, pools.answered)
     order = np.argsort(values, axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
@@ -86,13 +86,13 @@ def _gaps(counts: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def rank_scores(ranked: FloatArray, sizes: IntArray) -> FloatArray:
-    """Return the score of every trajectory of pools, (n_pools, n_columns), that are sorted.
+    """Return the score of every trajectory of sorted pools, (n_pools, n_columns).
 
-    The first `sizes` of each count; the score of others is 0, as it is where all are equal.
+    The first `sizes` of each count; the score of the others is 0, as it is if all are equal.
     """
     distinct, which = np.unique(sizes, return_inverse=True)
     width = ranked.shape[1]
-    below = np.zeros((len(distinct), width + 1))  # the scores below each place, added up
+    below = np.zeros((len(distinct), width + 1))  # the sum of the scores below each index
     for row, n in enumerate(distinct.tolist()):
         below[row, 1 : n + 1] = np.cumsum(_normal_scores(n))
         below[row, n:] = 0.0  # they are symmetric
@@ -114,7 +114,7 @@ def _normal_scores(n: int) -> FloatArray:
 
 
 def lead_scores(ranked: FloatArray, sizes: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return those of some sorted pools that have a lead, and how far each trajectory leads on average.
+    """Return which of some sorted pools have a lead, and how far each trajectory leads on average.
 
     Pools with a confidence that is not positive have none: ratios mean nothing there.
     """
@@ -130,17 +130,17 @@ def lead_scores(ranked: FloatArray, sizes: IntArray) -> tuple[IntArray, FloatArr
 
 
 def _leads(table: FloatArray, there: BoolArray) -> FloatArray:
-    """Return, one after the other, how far each value leads those of its row on average; rows are sorted."""
+    """Return, flat, how far each value leads those of its row on average; rows are sorted."""
     row, _ = np.nonzero(there)
     values, sizes = table[there], np.count_nonzero(there, axis=1)
     starts, n = (np.cumsum(sizes) - sizes)[row], sizes[row]
     below = np.zeros((len(table), table.shape[1] + 1))
     below[:, 1:] = np.cumsum(table, axis=1)
-    # Rows are moved so far apart that one search finds the places in all of them.
+    # Rows are shifted so far apart that one search finds the positions in all of them.
     apart = values + row * (values.max() + 2 * FAR)
 
     def clipped(width: float) -> FloatArray:
-        """Return the differences to all values, none further than `width` from 0, added up."""
+        """Return the sum of the differences to all values, each clipped to `width`."""
         first, last = (apart.searchsorted(apart + step) - starts for step in (-width, width))
         inside: FloatArray = values * (last - first) - (below[row, last] - below[row, first])
         inside += width * (first + last - n)

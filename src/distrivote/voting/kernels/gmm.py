@@ -113,7 +113,7 @@ def _start(z: FloatArray, squares: FloatArray, whole: FloatArray, sizes: IntArra
 
 
 def _expectation_maximisation(z: FloatArray, sizes: IntArray) -> tuple[_Parameters, IntArray]:
-    """Return the fitted parameters of every row and the rounds that it took."""
+    """Return the fitted parameters of every row and its number of rounds."""
     n, m = z.shape
     squares = z * z
     ones: FloatArray | None = None
@@ -165,7 +165,7 @@ def _expectation_maximisation(z: FloatArray, sizes: IntArray) -> tuple[_Paramete
 
 
 def _clip(log_odds: FloatArray, ones: FloatArray | None) -> FloatArray | float:
-    """Cut log-odds off where exp would overflow; return how much was cut off each row."""
+    """Clip log-odds where exp would overflow; return how much was clipped from each row."""
     if log_odds.max() <= _MAX_LOG_ODDS:
         return 0.0
     beyond = _row_sums(np.maximum(log_odds - _MAX_LOG_ODDS, 0.0), ones)
@@ -183,7 +183,7 @@ def _first_positive(z: FloatArray, parameters: _Parameters, inside: BoolArray) -
     """Return the index of the first value of each row that is likelier under component 1.
 
     At or above the positive mean a value is always positive, at or below the negative mean never, and
-    between them the odds rise, so one index says it all.
+    between them the odds rise, so one index is enough.
     """
     negative_mean, positive_mean = parameters.means[:, :, None]
     likelier = parameters.log_densities().log_odds(z, out=np.empty_like(z)) < 0.0

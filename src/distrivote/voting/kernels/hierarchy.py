@@ -34,8 +34,8 @@ def interval_indices(
 ) -> IntArray:
     """Return the interval of each member, open below and closed above, the first one closed below.
 
-    Index = ceil((C - min) / h) - 1, clipped; 0 for all where h is 0. The index of a trajectory that is
-    not a member means nothing.
+    Index = ceil((C - min) / h) - 1, clipped; 0 for all if h is 0. The index of a trajectory that is not a
+    member is undefined.
     """
     low = or_infinity(confidences, members).min(axis=1, keepdims=True)
     high = (confidences * members).max(axis=1, keepdims=True)
@@ -43,8 +43,7 @@ def interval_indices(
     width = (high - low) / n_intervals
     width[width == 0.0] = np.inf
     offsets = high - confidences if negated else confidences - low
-    with np.errstate(over="ignore"):  # only those who are not members can be that far away
-        offsets /= width
+    offsets /= width
     np.ceil(offsets, out=offsets)
     offsets -= 1.0
     indices: IntArray = np.clip(offsets, 0.0, n_intervals - 1.0, out=offsets).astype(np.int64)

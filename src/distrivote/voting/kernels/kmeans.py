@@ -1,7 +1,7 @@
 """The exact two-means split of sorted values, for many pools at once.
 
 For sorted values that sum to 0, cutting after the k lowest lowers the within-cluster sum of squares by
-n * S_k^2 / (k * (n - k)), where S_k is the sum of those k: a running sum finds the best of all cuts. No
+n * S_k^2 / (k * (n - k)), where S_k is the sum of those k: a cumulative sum finds the best of all cuts. No
 random numbers, no iterations.
 """
 
@@ -27,29 +27,24 @@ class Standardised(NamedTuple):
 
 def standardise(ranked: FloatArray, sizes: IntArray) -> Standardised:
     """Standardise ascending rows that hold at least two different values each."""
-    # Squares must neither overflow nor vanish: such a row's largest value is brought to about 1.
-    exponents = np.frexp(ranked[np.arange(len(ranked)), sizes - 1])[1]
-    exponents[np.abs(exponents) < 300] = 0
-    if exponents.any():
-        ranked = np.ldexp(ranked, -exponents[:, None])
     full = bool((sizes == ranked.shape[1]).all())
     inside = np.arange(ranked.shape[1]) < sizes[:, None]
     n = sizes[:, None]
     z = ranked if full else np.where(inside, ranked, 0.0)
     means = z.sum(axis=1, keepdims=True) / n
     z = z - means if full else (z - means) * inside
-    # The mean was rounded; without a second pass values that hardly differ would not sum to 0.
+    # The mean is rounded; without a second pass values that hardly differ would not sum to 0.
     rest = z.sum(axis=1, keepdims=True) / n
     z = z - rest if full else (z - rest) * inside
     sds = np.sqrt(np.einsum("ij,ij->i", z, z)[:, None] / n)
     z /= sds
-    return Standardised(z, np.ldexp((means + rest)[:, 0], exponents), np.ldexp(sds[:, 0], exponents))
+    return Standardised(z, (means + rest)[:, 0], sds[:, 0])
 
 
 def best_cuts(z: FloatArray, sizes: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return how many values lie below the best cut, the lower cut on a tie, and their sum.
+    """Return how many values lie below the best cut (the lower one on a tie), and their sum.
 
-    A cut never parts equal values.
+    A cut never separates equal values.
     """
     sums = np.cumsum(z, axis=1)[:, :-1]
     below = np.arange(1.0, z.shape[1])
@@ -58,14 +53,14 @@ def best_cuts(z: FloatArray, sizes: IntArray) -> tuple[IntArray, FloatArray]:
     weights *= below
     gain = sums * sums
     gain /= weights
-    # Beyond a row's size z stays at 0, below its last value, so that such cuts are out as well.
+    # Beyond a row's size z is 0, below its last value, which excludes such cuts as well.
     gain *= z[:, 1:] > z[:, :-1]
     cuts = (gain >= gain.max(axis=1, keepdims=True) * (1.0 - TIE)).argmax(axis=1)
     return cuts + 1, sums[np.arange(len(z)), cuts]
 
 
 def two_means_splits(ranked: FloatArray, sizes: IntArray) -> Splits:
-    """Return the two-means split of each row; one without two different values stays whole."""
+    """Return the two-means split of each row; one without two different values is not split."""
     splits = no_splits(ranked)
     rows = splittable(ranked, sizes)
     if rows.size:

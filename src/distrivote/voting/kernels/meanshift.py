@@ -1,15 +1,15 @@
 """Mean-shift of sorted values with a flat kernel, for many pools at once: scikit-learn's, in one dimension.
 
 The bandwidth is the mean distance to the (0.3 n)-th nearest value, itself included. A window of that radius
-is laid around each value and moved to the mean of what lies in it, until it moves by no more than a
-thousandth of the bandwidth. Of the means found, those of most values come first, and of these the larger;
-each takes away all others within a bandwidth, and a value belongs to the nearest that is left, of two as
-near to the first. scikit-learn's MeanShift with its estimated bandwidth gives the same clusters, but for
-values in the very middle of two, where its rounding decides. Clusters whose centre lies above the midpoint
-of the outermost two centres are positive.
+is placed around each value and moved to the mean of the values in it, until it moves by no more than a
+thousandth of the bandwidth. The means found are ordered by their number of values, then by size; each removes
+all later ones within a bandwidth, and a value belongs to the nearest that remains, on a tie to the first.
+scikit-learn's MeanShift with its estimated bandwidth gives the same clusters, except for values exactly
+between two, where its rounding decides. Clusters whose centre lies above the midpoint of the outermost two
+centres are positive.
 
-In sorted values a window is two places, and running sums give its mean. All windows of all pools move
-together; those that meet go on as one.
+In sorted values a window is a pair of indices, and cumulative sums give its mean. All windows of all pools
+move together; those that meet are merged.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from distrivote.voting.kernels.splits import Splits, cut_at, no_splits, splittab
 
 QUANTILE = 0.3
 STILL = 1e-3
-"""A window that moves by no more than this share of the bandwidth has arrived."""
+"""A window that moves by no more than this share of the bandwidth has converged."""
 
 MAX_MOVES = 300
 _ADDED_AT_ONCE = 500
-"""As scikit-learn adds up distances."""
+"""The batch in which scikit-learn sums distances."""
 
 _LEADING_BITS = 26
 
@@ -62,8 +62,8 @@ def bandwidths(ranked: FloatArray, sizes: IntArray) -> FloatArray:
     def up(begin: IntArray) -> FloatArray:
         return values[each, begin + nearest - 1] - values
 
-    # The nearest ones of a value lie side by side. They begin at the first place from where up is as far as
-    # down, or one before.
+    # The nearest neighbours of a value are consecutive. They begin at the first index from which the distance
+    # up is at least the distance down, or one before.
     last = np.minimum(columns, sizes[:, None] - nearest)
     first = np.minimum(np.maximum(columns - nearest + 1, 0), last)
     begin = _bisected(first, last, lambda places: up(places) < down(places))
@@ -74,7 +74,7 @@ def bandwidths(ranked: FloatArray, sizes: IntArray) -> FloatArray:
 
 
 def _bisected(low: IntArray, high: IntArray, goes_on: Callable[[IntArray], BoolArray]) -> IntArray:
-    """Return the first place from `low` on that `goes_on` does not hold of, at most `high`."""
+    """Return the first index from `low` on for which `goes_on` is false, at most `high`."""
     while (low < high).any():
         middle = (low + high) // 2
         on = goes_on(middle)
@@ -83,9 +83,9 @@ def _bisected(low: IntArray, high: IntArray, goes_on: Callable[[IntArray], BoolA
 
 
 class _Sums:
-    """The running sums of each row, which give the mean of any stretch of it.
+    """The cumulative sums of each row, which give the mean of any slice of it.
 
-    Values are taken apart into leading bits, whose sums are exact, and the rest, whose sums are nearly so: a
+    Values are divided into leading bits, whose sums are exact, and the rest, whose sums are nearly exact: a
     mean is that of the exact sum, rounded.
     """
 
@@ -109,7 +109,7 @@ def _running(values: FloatArray) -> FloatArray:
 
 
 class _Peaks(NamedTuple):
-    """Where windows came to rest, in the order in which they began."""
+    """Where windows converged, in the order of their starting values."""
 
     rows: IntArray
     centres: FloatArray
@@ -162,7 +162,7 @@ def _peaks(ranked: FloatArray, sizes: IntArray, radii: FloatArray) -> _Peaks:
 def _windows(
     ranked: FloatArray, sizes: IntArray, rows: IntArray, centres: FloatArray, radii: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the first place of each window and the one after its last."""
+    """Return the first index of each window and the one after its last."""
     start, end = np.zeros(len(rows), dtype=np.int64), sizes[rows]
     edge = end - 1
     first = _bisected(start, end, lambda at: centres - ranked[rows, np.minimum(at, edge)] > radii)

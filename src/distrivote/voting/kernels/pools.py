@@ -1,8 +1,11 @@
-"""A batch of pools as rectangular arrays, and the shared answer to "who wins".
+"""A batch of pools as rectangular arrays, and the shared rule for which answer wins.
 
-`Pools` is the one shape inside voting: (n_pools, n_columns), a trajectory per column, in the order in
-which they came. It knows nothing of splits or methods. Which trajectories take part in a vote is a
-boolean array of the same shape, called `members`.
+`Pools` is the only shape inside voting: (n_pools, n_columns), a trajectory per column, in their order.
+Splits and methods are defined elsewhere. Which trajectories take part in a vote is a boolean array of the
+same shape, called `members`.
+
+Confidences are 0, or 1e-100 to 1e100 in absolute value (`scales.check_confidences`), so their squares and the
+sums of these neither overflow nor underflow.
 """
 
 from __future__ import annotations
@@ -21,10 +24,6 @@ TIE = 1e-12
 
 _MANY, _MANY_KEYS = 2**12, 2**18
 
-# Sums of confidences above this could overflow, and differences of those below would lose their digits:
-# such pools are scaled by a power of two.
-_HUGE, _TINY = 2.0**960, 2.0**-900
-
 
 class Pools(NamedTuple):
     """Answers and confidences of many pools, one row each."""
@@ -33,7 +32,7 @@ class Pools(NamedTuple):
     """(n_pools, n_columns) Answer ids from 0; also 0 where there is no trajectory."""
 
     confidences: FloatArray
-    """(n_pools, n_columns) NaN where an answer has none, 1 where there is no trajectory. Votes by weight need
+    """(n_pools, n_columns) NaN if an answer has none, 1 where there is no trajectory. Weighted votes need
     positive ones."""
 
     answered: BoolArray
@@ -42,46 +41,27 @@ class Pools(NamedTuple):
     n_answers: int
     """All ids are below this, which is at least 1."""
 
-    exponents: IntArray
-    """(n_pools,) The confidences are those handed in times 2 ** -exponent: 0 but for huge and tiny ones."""
-
     def rows(self, which: slice | IntArray) -> Pools:
         """Return some of the pools."""
-        return Pools(
-            self.answers[which],
-            self.confidences[which],
-            self.answered[which],
-            self.n_answers,
-            self.exponents[which],
-        )
+        return Pools(self.answers[which], self.confidences[which], self.answered[which], self.n_answers)
 
 
 def make_pools(answers: IntArray, confidences: FloatArray, n_answers: int) -> Pools:
     """Return the pools for answer ids (-1: none) and confidences (ignored where there is no answer).
 
-    There is always at least one column, so that nobody has to think of arrays without any.
+    There is always at least one column, so that callers need not handle arrays without any.
     """
     if not answers.shape[1]:
         answers, confidences = np.full((len(answers), 1), -1), np.ones((len(answers), 1))
     answered = answers >= 0
-    full = bool(answered.all())
-    if not full:
+    if not answered.all():
         answers = np.where(answered, answers, 0)
         confidences = np.where(answered, confidences, 1.0)
-    exponents = np.zeros(len(answers), dtype=np.int64)
-    if confidences.size and np.fmax.reduce(confidences, axis=None) > _HUGE:
-        exponents[np.fmax.reduce(confidences, axis=1) > _HUGE] = 64
-    exponents[_tiny_rows(confidences, answered)] = -256
-    if exponents.any():
-        scaled = np.ldexp(confidences, -exponents[:, None])
-        for row in np.flatnonzero((scaled < _SMALLEST_NORMAL).any(axis=1)):
-            _keep_order(confidences[row], scaled[row])
-        confidences = np.where(answered, scaled, 1.0)
-    return Pools(answers, confidences, answered, max(n_answers, 1), exponents)
+    return Pools(answers, confidences, answered, max(n_answers, 1))
 
 
 def numbered_anew(classes: IntArray) -> tuple[IntArray, int]:
-    """Number the answers of each row from 0 in the order of their classes, -1: none; and say how many do.
+    """Renumber the answers of each row from 0 in the order of their classes (-1: none); also return how many.
 
     Tables are as wide as the highest number: a pool may have a hundred answers, a draw from it only twenty.
 
@@ -99,30 +79,8 @@ def numbered_anew(classes: IntArray) -> tuple[IntArray, int]:
     return ids, int(ids.max(initial=-1)) + 1
 
 
-_SMALLEST_NORMAL = 2.0**-1022
-
-
-def _tiny_rows(confidences: FloatArray, answered: BoolArray) -> IntArray:
-    """Return the rows that hold nothing but tiny confidences."""
-    # A look at one column is enough for nearly all of them.
-    rows = np.flatnonzero(~(confidences[:, 0] >= _TINY) | ~answered[:, 0])
-    if not rows.size:
-        return rows
-    highest = np.fmax.reduce(np.where(answered[rows], confidences[rows], 0.0), axis=1)
-    tiny: IntArray = rows[(highest > 0.0) & (highest < _TINY)]
-    return tiny
-
-
-def _keep_order(confidences: FloatArray, scaled: FloatArray) -> None:
-    """Keep apart what vanished beside confidences 10^600 times as large: ranks still count there."""
-    gone = scaled < _SMALLEST_NORMAL
-    _, places = np.unique(confidences[gone], return_inverse=True)
-    # Four apart, so that a quantile between two of them lies between them.
-    scaled[gone] = (4.0 * places + 4.0) * np.finfo(np.float64).smallest_subnormal
-
-
 def or_infinity(confidences: FloatArray, members: BoolArray) -> FloatArray:
-    """Return the confidences of members and infinity for others, for positive ones fast."""
+    """Return the confidences of members and infinity for others; fast for positive ones."""
     if not confidences.min(initial=np.inf) > 0:
         return np.where(members, confidences, np.inf)
     with np.errstate(divide="ignore"):
@@ -145,7 +103,7 @@ def ordered_confidences(pools: Pools, members: BoolArray) -> tuple[FloatArray, I
 
 
 def sums_by_answer(pools: Pools, weights: FloatArray) -> FloatArray:
-    """Return (n_pools, n_answers) sums of the weights, which are 0 for those who take no part."""
+    """Return (n_pools, n_answers) sums of the weights, which are 0 for those that take no part."""
     n, k = len(pools.answers), pools.n_answers
     keys = pools.answers + (np.arange(n) * k)[:, None]
     return sums_by_key(keys, weights, n * k).reshape(n, k)
@@ -154,8 +112,8 @@ def sums_by_answer(pools: Pools, weights: FloatArray) -> FloatArray:
 def sums_by_key(keys: IntArray, weights: FloatArray, n_keys: int) -> FloatArray:
     """Return the sum of the weights of each key; both are (n_pools, n_columns).
 
-    Adding up n numbers one by one may be wrong by n roundings, which is less than `TIE` up to some
-    thousand: where there are more, as many are added up by themselves at a time.
+    The sum of n numbers may be off by n roundings, which is less than `TIE` up to some thousand: more
+    numbers are summed in parts of this size.
     """
     n_columns = keys.shape[1]
     if n_columns <= _MANY:
@@ -174,7 +132,7 @@ def _added(keys: IntArray, weights: FloatArray, n_keys: int) -> FloatArray:
 
 
 ABSENT = -(2.0**1020)
-"""The score of an answer that is not there: lower than any sum, and finite, so that it can be added."""
+"""The score of an absent answer: lower than any sum, and finite, so that it can be added."""
 
 
 def signed_scores(sums: FloatArray, negated: bool) -> FloatArray:
@@ -209,12 +167,12 @@ def first_seen(scores: FloatArray, answers: IntArray, members: BoolArray) -> Int
 
 
 def winning_answers(scores: FloatArray, answers: IntArray, members: BoolArray) -> IntArray:
-    """Return the best-scored answer of each row, of equal ones the one that its members gave first.
+    """Return the best-scored answer of each row; on a tie the one that its members gave first.
 
     Args:
-        scores: (n, n_answers) with `ABSENT` for answers that are not there.
+        scores: (n, n_answers) with `ABSENT` for absent answers.
         answers: (n, n_columns) answer ids.
-        members: (n, n_columns) who takes part.
+        members: (n, n_columns) which take part.
 
     Returns:
         (n,) answer ids, -1 for a row without members.

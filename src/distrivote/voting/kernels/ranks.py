@@ -1,7 +1,7 @@
-"""Votes that look at ranks only: what a trajectory's place in the order of confidence is worth.
+"""Votes by rank: the weight of a trajectory depends on its rank by confidence.
 
-Of equal confidences the earlier trajectory counts as surer. Weights depend on the size of a pool alone,
-so they are made once per size and shared.
+Of equal confidences the earlier trajectory counts as surer. Weights depend only on the size of a pool, so
+they are computed once per size and shared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from distrivote.voting.kernels.pools import (
 
 
 def ascending_ranks(confidences: FloatArray, members: BoolArray, negated: bool) -> IntArray:
-    """Return each member's rank from 1, the least sure, upwards; 0 for those who take no part."""
+    """Return each member's rank from 1, the least sure, upwards; 0 for those that take no part."""
     values = np.where(members, -confidences if negated else confidences, np.inf)
     # Sorting from the last trajectory to the first puts the earlier of two equal ones above.
     order = np.argsort(values[:, ::-1], axis=1, kind="stable")
@@ -42,9 +42,9 @@ def borda_scores(pools: Pools, members: BoolArray, power: float, negated: bool) 
 
 @lru_cache(maxsize=64)
 def _bests_of(m: int, n: int) -> FloatArray:
-    """Return, for ranks 0 (nobody) to n, the chance to be the best of m drawn with replacement."""
+    """Return, for ranks 0 (not a member) to n, the chance to be the best of m drawn with replacement."""
     ranks = np.arange(1, n + 1)
-    # (i/n)^m - ((i-1)/n)^m, without taking two large numbers from each other.
+    # (i/n)^m - ((i-1)/n)^m, without cancellation.
     gains = np.ones(n)
     gains[1:] = -np.expm1(m * np.log1p(-1.0 / ranks[1:]))
     return np.concatenate([[0.0], (ranks / n) ** m * gains])
@@ -53,11 +53,11 @@ def _bests_of(m: int, n: int) -> FloatArray:
 @lru_cache(maxsize=1024)
 def candidate_sizes(n: int, q: float) -> tuple[int, ...]:
     """Return the different max(1, floor(q^j n)) for j = 0, 1, ..., largest first, down to 1."""
-    # As written: 0.7^2 is less than 0.49 in floats, which would lose one of a hundred.
+    # Computed from the decimal: in floats 0.7^2 is less than 0.49, which would lose one of a hundred.
     ratio = Fraction(str(q))
     sizes, above, below = [n], n, 1
     while sizes[-1] > 1:
-        # Steps of less than one from here on, however many there are: they leave no size out.
+        # From here on steps are smaller than one, so no size is skipped.
         if (1.0 - q) * (sizes[-1] + 1) < 0.999:
             return (*sizes, *range(sizes[-1] - 1, 0, -1))
         above, below = above * ratio.numerator, below * ratio.denominator
@@ -83,7 +83,7 @@ def bests_scores(pools: Pools, members: BoolArray, q: float | None, negated: boo
 
 
 def _steadiest(pools: Pools, ranks: IntArray, n: int, q: float) -> FloatArray:
-    """Return the chances at the larger m of the neighbouring pair between which they change least.
+    """Return the chances at the larger m of the consecutive pair between which they change least.
 
     The pair with the smaller m wins a tie.
     """

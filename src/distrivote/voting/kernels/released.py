@@ -1,13 +1,13 @@
 """The split of the authors' released script: scikit-learn's two Gaussians with `random_state=0`.
 
-GaussianMixture(2, random_state=0) as it comes: on the confidences as they are, starting from its k-means
-(k-means++ with the first numbers of that seed, then Lloyd's rounds), 1e-6 added to the variances, until the
-mean log-likelihood changes by less than 1e-3, at most 100 rounds. The seed picks trajectories by their place,
+GaussianMixture(2, random_state=0) with its defaults: on the raw confidences, starting from its k-means
+(k-means++ with the first numbers of that seed, then Lloyd's iterations), 1e-6 added to the variances, until
+the mean log-likelihood changes by less than 1e-3, at most 100 rounds. The seed picks trajectories by index,
 so that the result depends on their order. scikit-learn gives the same labels.
 
-The cut is the middle between the two labels where label 0 lies below label 1; else, the script takes the
-middle of label 1's highest and label 0's lowest value, also where the two overlap. What lies at or above the
-cut is likely right, what lies at or below it likely wrong: a trajectory on the cut is both.
+The cut is the midpoint between the two labels if label 0 lies below label 1; otherwise the script takes the
+midpoint of label 1's highest and label 0's lowest value, even if the two overlap. Values at or above the cut
+are likely right, values at or below it likely wrong: a trajectory on the cut is both.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def two_means_labels(values: FloatArray, inside: BoolArray, sizes: IntArray) -> 
         moved = np.stack([_means(some, within & ~found), _means(some, found)])
         same = (found == before).all(axis=1)
         near = ((moved - centres) ** 2).sum(axis=0) <= tolerances[live]
-        # Centres that have come near enough, but not the same labels twice: these are given once more.
+        # The centres have converged, but the labels were not equal twice: they are assigned once more.
         again = ~same & (near | (n_round == MAX_LLOYD_ROUNDS))
         found[again] = within[again] & _nearer_to_second(some[again], moved[:, again])
         labels[live] = found
@@ -183,13 +183,13 @@ _DRAWN = np.random.RandomState(0).random_sample(3)
 
 @lru_cache(maxsize=1024)
 def _first_place(n: int) -> int:
-    """Return which of n trajectories is the first centre."""
+    """Return the index of the trajectory, of n, that is the first centre."""
     chances = np.full(n, 1.0 / n).cumsum()
     return int(np.searchsorted(chances / chances[-1], _DRAWN[0], side="right"))
 
 
 def _first_centres(centred: FloatArray, inside: BoolArray, sizes: IntArray) -> FloatArray:
-    """Return (2, n) the centres of k-means++: the better of two candidates beside the first one."""
+    """Return (2, n) the centres of k-means++: the first one, and the better of two candidates."""
     each = np.arange(len(centred))
     first = centred[each, [_first_place(size) for size in sizes.tolist()]]
     distances = _squared_distances(first, centred, inside)

@@ -1,4 +1,4 @@
-"""The common form of every split: each pool cut in two at one place.
+"""The common form of every split: each pool divided in two at one cut.
 
 Rows of `ranked` confidences are ascending and valid in their first `sizes` columns.
 """
@@ -54,7 +54,7 @@ def copy_of(splits: Splits) -> Splits:
 
 
 def sums_in_parts(values: FloatArray, sizes: IntArray, at_once: int) -> FloatArray:
-    """Return the sum of each row as NumPy adds up its values by themselves, some at a time, to the last bit.
+    """Return the sum of each row as NumPy sums its values, in parts, to the last bit.
 
     Values beyond a row's size would change the order of its additions.
     """

@@ -1,8 +1,8 @@
-"""What the server has learned about the worth of a model's confidences, question by question.
+"""What the server has learned about how far the confidences of each model can be trusted.
 
-Every vote leaves its lessons: how well each worth that confidences could have explains them. `auto` weighs
-the next question with all of them. Nothing of the questions is kept, only these tables per model, and old
-questions fade once there are many.
+Every vote adds to a table per model: how well each possible trust explains the confidences of the question.
+`auto` uses the table for the next question. Nothing else of a question is kept, and old questions lose
+weight once there are many.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from distrivote.voting.pipeline import Electorate
 from distrivote.voting.trust import Trust
 
 MOST_QUESTIONS = 256
-"""A belief counts as no more questions than this, so that it can still change."""
+"""A model's table counts as at most this number of questions, so that it can still change."""
 
 MOST_MODELS = 64
 
-_AT_ONCE = 32
-"""Questions that may wait to be taken in."""
+_GROUP = 32
+"""Questions that are collected before they are added."""
 
 
-class Memory:
-    """A belief per model; safe to use from several threads.
+class ModelTrust:
+    """The learned trust of each model; safe to use from several threads.
 
-    Questions are taken in several at a time, and before the belief is asked for: it costs the same for one
-    as for all of them.
+    Questions are added in groups, and before the trust is read: a group costs as much as one question.
     """
 
     def __init__(self) -> None:
@@ -38,21 +37,21 @@ class Memory:
         self._lock = Lock()
 
     def trust(self, name: str) -> Trust:
-        """Return what is believed about a model; of an unknown one, what ships."""
+        """Return the trust of a model; the default for an unknown one."""
         with self._lock:
-            self._take_in()
+            self._add_waiting()
             return self._lessons.get(name, Lessons()).trust()
 
     def learn(self, name: str, ballot: Ballot) -> None:
-        """Take in the confidences of one question."""
+        """Add the confidences of one question."""
         if not len(ballot.classes):
             return
         with self._lock:
             self._waiting.append((name, ballot))
-            if len(self._waiting) >= _AT_ONCE:
-                self._take_in()
+            if len(self._waiting) >= _GROUP:
+                self._add_waiting()
 
-    def _take_in(self) -> None:
+    def _add_waiting(self) -> None:
         for name, ballot in self._waiting:
             pools = make_pools(ballot.classes[None], ballot.confidences[None], len(ballot.labels))
             known = self._lessons.get(name)

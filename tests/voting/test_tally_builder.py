@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import distrivote
+from distrivote.voting.caveats import separations
 from distrivote.voting.kernels.splits import Splits
-from distrivote.voting.tallies import separations
 
 
 def splits(means: tuple[float, float], sds: tuple[float, float]) -> Splits:

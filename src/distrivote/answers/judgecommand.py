@@ -1,0 +1,146 @@
+"""EDGE: a command that judges whether two answers are the same.
+
+It reads one JSON object per line from its standard input, {"question": ..., "a": ..., "b": ...}, and writes
+one line for each: yes, no, true, false, 1 or 0. Anything else is nonsense, which counts as unclear. It may
+stay for the next line, or end and be started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import shlex
+import shutil
+import subprocess
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+
+from distrivote.errors import EngineError, InputError
+
+SECONDS = 60.0
+"""How long a command may take for an answer."""
+
+_VERDICTS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+class CommandJudge:
+    """A judge (answers/judge.py) that is a command of the user's; close it, or use it in a `with`."""
+
+    def __init__(self, command: Sequence[str], question: str, seconds: float) -> None:
+        self.command = tuple(command)
+        self.question = question
+        self.seconds = seconds
+        self._process: subprocess.Popen[str] | None = None
+        self._has_answered = False
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def __call__(self, a: str, b: str, /) -> bool | None:
+        line = json.dumps({"question": self.question, "a": a, "b": b}, ensure_ascii=False) + "\n"
+        said = self._answer(line)
+        if said is None and self._has_answered:  # it ends after each answer
+            self.close()
+            said = self._answer(line)
+        if said is None:
+            code = None if self._process is None else self._process.wait()
+            self.close()
+            raise EngineError(f"the judge {self._shown} ended without an answer (exit code {code})")
+        self._has_answered = True
+        return _VERDICTS.get(said.strip().strip('."').lower())
+
+    def _answer(self, line: str) -> str | None:
+        """Return the line that the command writes, None if it ends."""
+        process = self._running()
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which its output shows
+            process.stdin.write(line)
+            process.stdin.flush()
+        try:
+            return self._lines.get(timeout=self.seconds)
+        except queue.Empty:
+            self.close()
+            raise EngineError(
+                f"the judge {self._shown} gave no answer within {self.seconds:g} s",
+                hint="it must write a line, and flush it, for every line that it reads",
+            ) from None
+
+    def close(self) -> None:
+        """End the command if it runs."""
+        process, self._process = self._process, None
+        self._has_answered = False
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def __enter__(self) -> CommandJudge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _shown(self) -> str:
+        return repr(shlex.join(self.command))
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is not None and self._lines.empty() and self._process.poll() is None:
+            return self._process
+        self.close()
+        try:
+            process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise InputError(
+                f"the judge {self._shown} can't be started ({error.strerror})", argument="same"
+            ) from None
+        self._process, self._lines = process, queue.SimpleQueue()
+        threading.Thread(target=_read, args=(process, self._lines), daemon=True).start()
+        return process
+
+
+def command_judge(command: str | Sequence[str], question: str = "", seconds: float = SECONDS) -> CommandJudge:
+    """Return a judge that asks a command; a string is split as in a shell, but no shell runs it."""
+    return CommandJudge(_words(command), question, seconds)
+
+
+def checked_command(command: str) -> list[str]:
+    """Return the words of a command; InputError if there is no such program, before anything is paid for."""
+    words = _words(command)
+    if shutil.which(words[0]) is None:
+        raise InputError(
+            f"the judge {command!r} can't be started: there is no program {words[0]!r}", argument="same"
+        )
+    return words
+
+
+def _words(command: str | Sequence[str]) -> list[str]:
+    try:
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        raise InputError(
+            f"the judge {command!r} can't be read as a command ({error})", argument="same"
+        ) from None
+    if not words:
+        raise InputError("the judge has no command", hint="name a program", argument="same")
+    return words
+
+
+def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) -> None:
+    assert process.stdout is not None
+    with contextlib.suppress(OSError, ValueError):  # closed while it was read
+        for line in process.stdout:
+            lines.put(line)
+    lines.put(None)

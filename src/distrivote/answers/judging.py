@@ -1,0 +1,105 @@
+"""Judges as a notion of equality: the model that was asked (`judge`), or a command (`command:CMD`).
+
+Answers that are the same by the rules of their kind are never asked about. What a judge has said is kept, so
+that a vote that is counted again asks only about what is new. A judge that fails is asked no more: what it
+has not compared counts as different, and a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from distrivote.answers.equality import Equality, Key, Same, Sorted, equality
+from distrivote.answers.judge import CachedJudge, Judge, judged
+from distrivote.errors import EngineError, InputError
+from distrivote.nouns import count, verb
+
+MODEL = "judge"
+"""The name of the judge that is the model itself."""
+
+COMMAND = "command:"
+
+JudgeOf: TypeAlias = Callable[[str], Judge]
+"""A question -> who judges the answers to it."""
+
+
+class Judging:
+    """Sorts the answers to questions by the word of a judge."""
+
+    def __init__(self, judge_of: JudgeOf, key: Key | None = None) -> None:
+        self._judge_of, self._key = judge_of, key
+        self._judges: dict[str, tuple[_Patient, CachedJudge]] = {}
+
+    def __call__(self, question: str, answers: Sequence[str]) -> Sorted:
+        if question not in self._judges:
+            patient = _Patient(self._judge_of(question))
+            self._judges[question] = patient, CachedJudge(patient)
+        patient, judge = self._judges[question]
+        found = judged(answers, judge, self._key)
+        patient.rest()
+        notes = [f"the judge compared {count(judge.n_asked, 'pair')} of answers"] if judge.n_asked else []
+        if found.n_unclear:
+            do = verb(found.n_unclear, "count")
+            notes.append(f"{count(found.n_unclear, 'pair')} without a clear verdict {do} as different")
+        if patient.failure is not None:
+            notes.append(f"the judge failed and was asked no more: {patient.failure}")
+        return Sorted(found.ids, tuple(notes))
+
+
+class _Patient:
+    """A judge whose failure is no error: it says nothing from then on."""
+
+    def __init__(self, ask: Judge) -> None:
+        self._ask = ask
+        self.failure: EngineError | None = None
+
+    def __call__(self, a: str, b: str, /) -> bool | None:
+        if self.failure is not None:
+            return None
+        try:
+            return self._ask(a, b)
+        except EngineError as error:
+            self.failure = error
+            return None
+
+    def rest(self) -> None:
+        """Free what the judge holds until it is asked again."""
+        close = getattr(self._ask, "close", None)
+        if close is not None:
+            close()
+
+
+def judged_equality(name: str, judge_of: JudgeOf, base: Equality | None = None) -> Equality:
+    """Return the equality by a judge of answers that are not the same by the key of `base` already.
+
+    >>> from distrivote.answers.equivalence import classify
+    >>> same = judged_equality("first letter", lambda _: lambda a, b: a[0] == b[0])
+    >>> classify(["Paris", "Pa", "Rome"], same).ids
+    (0, 0, 1)
+    """
+    return Equality(name, sort=Judging(judge_of, None if base is None else base.key))
+
+
+def asked_same(same: Same | None) -> Equality | None:
+    """Return the equality that was asked for, by a command too; None for nothing and for `judge`.
+
+    Only who starts a program may name a command: a server's requests are read by `equality`.
+    """
+    if same is None or same == MODEL:
+        return None
+    if not isinstance(same, str) or not same.startswith(COMMAND):
+        return equality(same)
+    from distrivote.answers.judgecommand import checked_command, command_judge
+
+    command = checked_command(same.removeprefix(COMMAND))
+    return judged_equality(same, lambda question: command_judge(command, question))
+
+
+def no_model() -> InputError:
+    """Return the error if there is no model that could judge."""
+    return InputError(
+        "there is no model here that could judge whether answers are the same",
+        hint="ask one, or give `same` as command:CMD",
+        argument="same",
+    )

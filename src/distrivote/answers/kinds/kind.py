@@ -1,0 +1,80 @@
+"""A kind of answer: where the answer is in a reply, when two are the same, and how the winner is shown.
+
+Everything else (confidence, split, rejection, vote, probability) is the same for all kinds. A kind knows no
+engine and no vote; `Poll` uses it at the few places where kinds differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from distrivote.answers.equality import Equality
+from distrivote.answers.extract import Extraction, Extractor, is_finished
+from distrivote.answers.structured.schema import Schema
+
+Pick: TypeAlias = Callable[[Sequence[str], Sequence[float]], int]
+"""The answers of a class and their confidences -> the place of the one that stands for it."""
+
+_LINE = 60
+
+
+def one_line(answer: str) -> str:
+    """Return an answer in one line of at most 60 characters.
+
+    >>> one_line("def f(x):\\n    return x")
+    'def f(x): return x'
+    """
+    line = " ".join(answer.split())
+    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What counts as an answer."""
+
+    name: str
+    """As it is named at every door: math, short, json, code, label:a,b ..."""
+
+    find: Extractor
+    same: Equality
+    title: str
+    """What it is called in a sentence: "number", "JSON, field by field"."""
+
+    is_long: bool = False
+    """Whether the answer is shown as a block of text, not in a line."""
+
+    closes: bool = False
+    """Whether an answer of this kind has an end of its own (a bracket, a fence), so that one that was found
+    in a reply that was cut off is whole."""
+
+    line: Callable[[str], str] = one_line
+    """An answer in one line, for tables."""
+
+    pick: Pick | None = None
+    """Which answer stands for its class; the most frequent one if not said."""
+
+    by_field: bool = False
+    """Whether the result is put together from votes on each field."""
+
+    schema: Schema | None = None
+    """What JSON must satisfy."""
+
+    notes: tuple[str, ...] = ()
+    """What a careful reader should know of answers of this kind, a sentence each."""
+
+    def read(self, text: str, *, is_cut: bool) -> Extraction | None:
+        """Return the answer of a reply; of one that was cut off only an answer that is whole."""
+        found = self.find(text)
+        if found is None or not is_cut or self.closes or is_finished(text, found.end):
+            return found
+        return None
+
+    def about(self, question: str) -> Kind:
+        """Return it for the answers to one question."""
+        return replace(self, same=self.same.about(question))
+
+    def with_same(self, same: Equality) -> Kind:
+        """Return it with another notion of equality."""
+        return replace(self, same=same, notes=())

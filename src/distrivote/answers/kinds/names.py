@@ -1,0 +1,56 @@
+"""Kinds of answers by name, the same name at every door.
+
+auto          by the question, else by what the replies look like (answers/kinds/looks.py)
+math          a number or formula: boxed, or as a chat reply states it
+boxed         a boxed answer only, as the paper reads replies
+number        the number that a reply states
+choice        the letter of an option
+short         what a chat reply states: a name, a date, a number, a few words
+label:a,b,c   one of these labels
+json          the JSON of a reply, as a whole; json:fields votes on each field by itself
+tool          the tool calls of a reply
+code          a program; compared by behaviour only where programs may be run
+text          the whole reply
+"""
+
+from __future__ import annotations
+
+from distrivote.answers.kinds.kind import Kind
+from distrivote.answers.kinds.programs import CODE
+from distrivote.answers.kinds.prose import TEXT
+from distrivote.answers.kinds.structures import JSON, JSON_BY_FIELD, TOOL
+from distrivote.answers.kinds.values import BOXED, CHOICE, MATH, NUMBER, SHORT, label_kind
+from distrivote.defaults import ANSWER
+from distrivote.errors import InputError, UnknownNameError
+
+KINDS = {
+    kind.name: kind for kind in (MATH, BOXED, NUMBER, CHOICE, SHORT, JSON, JSON_BY_FIELD, TOOL, CODE, TEXT)
+}
+
+_LABEL = "label"
+
+
+def kind_named(name: str) -> Kind:
+    """Return the kind of that name; `auto` is none yet and has to be resolved by a question.
+
+    >>> kind_named("short").title, kind_named("label:yes,no").name
+    ('short answer', 'label:yes,no')
+    """
+    if name == _LABEL or name.startswith(f"{_LABEL}:"):
+        return label_kind(name)
+    if name not in KINDS:
+        raise UnknownNameError("kind of answer", name, (ANSWER, *KINDS, "label:A,B"), argument="answer")
+    return KINDS[name]
+
+
+def asked_kind(answer: str | Kind) -> Kind | None:
+    """Return the kind that was asked for, None for `auto`; InputError for anything else."""
+    if isinstance(answer, Kind):
+        return answer
+    if not isinstance(answer, str):
+        raise InputError(
+            f"answer is {answer!r}",
+            hint=f"give one of auto, {', '.join(KINDS)}, or a Kind",
+            argument="answer",
+        )
+    return None if answer == ANSWER else kind_named(answer)

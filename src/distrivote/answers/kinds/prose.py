@@ -1,0 +1,23 @@
+"""Whole replies as answers: the same if they say much the same, and shown by the one in their middle."""
+
+from __future__ import annotations
+
+from distrivote.answers.equality import NAMED
+from distrivote.answers.extract import Extraction, reply_start
+from distrivote.answers.kinds.kind import Kind
+from distrivote.answers.texts import medoid
+
+
+def whole_reply(text: str) -> Extraction | None:
+    """Return all that a reply says after its thinking.
+
+    >>> whole_reply("<think>hm</think> Hello!").answer
+    'Hello!'
+    """
+    start, end = reply_start(text), len(text.rstrip())
+    while start < end and text[start].isspace():
+        start += 1
+    return Extraction(text[start:end], end, start) if start < end else None
+
+
+TEXT = Kind("text", whole_reply, NAMED["content"], "text", is_long=True, pick=medoid)

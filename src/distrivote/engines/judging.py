@@ -1,0 +1,39 @@
+"""The model that was asked as a judge of whether two answers are the same (answers/judge.py)."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+from distrivote.answers.judge import Judge, prompt_for, verdict_of
+from distrivote.answers.judging import JudgeOf
+from distrivote.engines.base import Engine, SamplingParams
+
+FEW_TOKENS = 16
+"""Of a verdict; a model that thinks first is asked again, with as many as a trajectory may have."""
+
+_THINKS = "<think>"
+
+
+def model_judge(engine: Engine, params: SamplingParams) -> JudgeOf:
+    """Return a judge that puts every two answers to an engine, at temperature 0."""
+    sure = replace(params, temperature=0.0, stop=())
+    is_thinking = False
+
+    def about(question: str) -> Judge:
+        def ask(a: str, b: str, /) -> bool | None:
+            nonlocal is_thinking
+            said = None if is_thinking else reply(question, a, b, FEW_TOKENS)
+            if said is None or said.lstrip().startswith(_THINKS):
+                is_thinking = True
+                said = reply(question, a, b, params.max_tokens)
+            return verdict_of(said)
+
+        return ask
+
+    def reply(question: str, a: str, b: str, max_tokens: int) -> str:
+        bounded = replace(sure, max_tokens=min(max_tokens, params.max_tokens))
+        with closing(engine.sample(prompt_for(question, a, b), 1, bounded, None)) as samples:
+            return next((trajectory.text for trajectory in samples), "")
+
+    return about

@@ -1,0 +1,36 @@
+"""One request as chunks of its replies, streamed or in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from distrivote.engines.openai.client import Server
+from distrivote.engines.openai.protocol import Body, Prompt
+from distrivote.engines.reply_fields import response_from
+from distrivote.engines.wire import Response
+
+
+async def chunks_of(server: Server, prompt: Prompt, body: Body) -> AsyncGenerator[list[Response]]:
+    """Yield the chunks of a stream as they come, or one with all choices of a whole reply."""
+    if body.get("stream"):
+        async with aclosing(server.stream(prompt, body)) as batches:
+            async for chunks in batches:
+                yield chunks
+        return
+    reply = await whole_reply(server, prompt, body)
+    server.health.n_chunks += 1
+    yield [response_from(reply)]
+
+
+async def whole_reply(server: Server, prompt: Prompt, body: Body) -> dict[str, Any]:
+    """Return a reply that is asked for in one piece; an error inside it is a Fault."""
+    whole = {name: value for name, value in body.items() if name != "stream"}
+    response = await server.post(prompt.path, whole)
+    if isinstance(response, dict) and response.get("error"):
+        raise server.reported(response["error"])
+    if not isinstance(response, dict) or not response.get("choices"):
+        raise server.garbled(f"{str(response)[:60]!r}, which is no reply")
+    server.n_garbled = 0
+    return response

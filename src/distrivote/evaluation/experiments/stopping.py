@@ -1,0 +1,247 @@
+"""What would stopping rules have saved, and cost? Stored trajectories replayed to each rule.
+
+Every rule sees the same trajectories in the same orders: that of their numbers first, then random ones. The
+vote is `auto`, which is majority voting where there are no confidences. Shares of tokens are of what the
+whole budget takes; where no lengths are known every trajectory counts the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from distrivote.defaults import METHOD
+from distrivote.evaluation.draws import draw
+from distrivote.evaluation.estimates import Sample, compare, estimate
+from distrivote.evaluation.experiments.base import ALL_RUNS, Experiment, Findings, Setting, cells
+from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
+from distrivote.evaluation.replays import Looks, Stop, as_they_finish, in_rounds, one_by_one
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Table
+from distrivote.evaluation.scoring import Scores
+from distrivote.voting.ballot import Ballot
+from distrivote.voting.stopping import StopRule, stop_rule
+from distrivote.voting.vote import elect
+
+RULES = (
+    *("gain:0.02", "gain:0.01", "gain:0.005", "gain:0.002", "sure:0.95", "anytime:0.95"),
+    *("beta:0.8", "beta:0.9", "beta:0.95", "dirichlet:0.95", "consensus:0.95", "esc:5"),
+)
+"""What is compared if nobody says it; `vote` takes long."""
+
+_BUDGETS = (0.125, 0.25, 0.5)
+"""Smaller budgets beside the rules, as shares of the whole."""
+
+MOST_ORDERS = 8
+NUMBERS = "numbers"
+
+
+class First(NamedTuple):
+    """A smaller budget, as a rule."""
+
+    n: int
+
+    @property
+    def name(self) -> str:
+        return f"first {self.n}"
+
+    def settled(self, ballot: Ballot, n_left: int) -> bool:  # noqa: ARG002
+        return len(ballot.classes) >= self.n
+
+
+class Replay(NamedTuple):
+    """What came of one rule on one set in one way: (n_questions, n_orders) each."""
+
+    right: Flags
+    answers: Ints
+    n_finished: Floats
+    spent: Floats
+    lost: Floats
+    whole: Floats
+    n_rounds: Floats
+
+
+def costs_of(pool: Pool) -> Floats:
+    """Return what each trajectory costs: tokens, else seconds, else 1."""
+    if pool.n_tokens is not None and (pool.n_tokens > 0).any():
+        return pool.n_tokens.astype(np.float64)
+    if pool.seconds is not None and np.isfinite(pool.seconds).all():
+        return pool.seconds
+    return np.ones(pool.n_trajectories)
+
+
+def orders_of(pool: Pool, budget: int, n_repeats: int, seed: int) -> Ints:
+    """Return (n_orders, budget) which trajectories come, the first in the order of their numbers."""
+    n = min(n_repeats, MOST_ORDERS) - 1
+    numbers = np.arange(budget)[None]
+    return np.concatenate((numbers, draw(pool.question, pool.n_trajectories, budget, n, seed)))
+
+
+def ways_of(slots: int | None) -> tuple[str, ...]:
+    """Return the ways to replay, in words."""
+    if slots is None:
+        return (NUMBERS,)
+    return NUMBERS, f"rounds, {slots} slots", f"as they finish, {slots} slots"
+
+
+def replay(source: PoolSet, rule: StopRule | None, setting: Setting) -> dict[str, Replay]:
+    """Replay a set to a rule, in every way."""
+    ways = ways_of(setting.slots)
+    stops: dict[str, list[list[Stop]]] = {way: [] for way in ways}
+    orders = [orders_of(pool, setting.budget, setting.n_repeats, setting.seed) for pool in source.pools]
+    for pool, some in zip(source.pools, orders, strict=True):
+        costs = costs_of(pool)
+        rows: dict[str, list[Stop]] = {way: [] for way in ways}
+        for order in some:
+            looks = Looks(rule, pool.classes[order], pool.confidence[order])
+            for way, found in zip(ways, _stops(looks, costs[order], setting.slots), strict=False):
+                rows[way].append(found)
+        for way in ways:
+            stops[way].append(rows[way])
+    return {way: _replay(source, orders, stops[way]) for way in ways}
+
+
+def _stops(looks: Looks, costs: Floats, slots: int | None) -> Iterator[Stop]:
+    yield one_by_one(looks, costs)
+    if slots is not None:
+        yield in_rounds(looks, costs, slots)
+        yield as_they_finish(looks, costs, slots)
+
+
+def _replay(source: PoolSet, orders: Sequence[Ints], stops: Sequence[Sequence[Stop]]) -> Replay:
+    """Vote on what had finished."""
+    classes, confidences, sizes, whole = [], [], [], []
+    for pool, some, found in zip(source.pools, orders, stops, strict=True):
+        costs = costs_of(pool)
+        for order, stop in zip(some, found, strict=True):
+            which = order[stop.finished]
+            classes.append(pool.classes[which])
+            confidences.append(pool.confidence[which])
+            sizes.append(len(which))
+            whole.append(float(costs[order].sum()))
+    offsets = np.cumsum([0, *sizes])
+    elected = elect(np.concatenate(classes), np.concatenate(confidences), offsets, [METHOD])[METHOD].winner
+    shape = (len(orders), len(orders[0]))
+    answers = elected.reshape(shape)
+    right = np.zeros(shape, dtype=np.bool_)
+    for row, pool in enumerate(source.pools):
+        right[row] = np.append(pool.right_classes, False)[answers[row]]
+
+    def values(field: str) -> Floats:
+        return np.array([[float(getattr(stop, field)) for stop in some] for some in stops])
+
+    n_finished = np.array(sizes, dtype=np.float64).reshape(shape)
+    costs_whole = np.array(whole).reshape(shape)
+    spent = values("spent")
+    return Replay(right, answers, n_finished, spent, values("lost"), costs_whole, values("n_rounds"))
+
+
+def _sample(source: PoolSet, values: Floats) -> Sample:
+    names = tuple(pool.question for pool in source.pools)
+    counts = np.full(values.shape[1], float(len(values)))
+    return Sample(source.name, names, values.mean(axis=1), values.sum(axis=0), counts)
+
+
+def rules_of(setting: Setting) -> list[StopRule]:
+    """Return what is compared: smaller budgets, and the rules that were asked for."""
+    smaller = dict.fromkeys(max(1, round(setting.budget * share)) for share in _BUDGETS)
+    found: list[StopRule] = [First(n) for n in smaller if n < setting.budget]
+    for name in setting.rules or RULES:
+        rule = stop_rule(name, METHOD)
+        if rule is not None:
+            found.append(rule)
+    return found
+
+
+def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
+    whole = {source.name: replay(source, None, setting)[NUMBERS] for source in setting.sets}
+    rows: list[dict[str, Cell]] = []
+    for rule in rules_of(setting):
+        found = {source.name: replay(source, rule, setting) for source in setting.sets}
+        for way in ways_of(setting.slots):
+            parts = [(source, found[source.name][way], whole[source.name]) for source in setting.sets]
+            rows += [
+                _row(source.name, rule.name, way, [part], setting) for part in parts for source in part[:1]
+            ]
+            if len(parts) > 1:
+                rows.append(_row(ALL_RUNS, rule.name, way, parts, setting))
+    notes = [f"each rule sees {min(setting.n_repeats, MOST_ORDERS)} orders of every question's trajectories"]
+    unknown = [each.name for each in setting.sets if all((costs_of(p) == 1).all() for p in each.pools)]
+    if unknown:
+        notes.append(f"{', '.join(unknown)}: no lengths are known, so that tokens are trajectories")
+    return Findings([_table(setting, rows)], _charts(setting, rows), notes)
+
+
+def _row(
+    name: str,
+    rule: str,
+    way: str,
+    parts: Sequence[tuple[PoolSet, Replay, Replay]],
+    setting: Setting,
+) -> dict[str, Cell]:
+    ours = [_sample(source, found.right.astype(np.float64)) for source, found, _ in parts]
+    theirs = [_sample(source, whole.right.astype(np.float64)) for source, _, whole in parts]
+    row: dict[str, Cell] = {
+        "set": name,
+        "rule": rule,
+        "family": rule.split(":")[0].split(" ")[0],
+        "order": way,
+    }
+    row |= cells("accuracy", estimate(ours, setting.seed))
+    between = compare(ours, theirs, setting.seed)
+    if between is not None:
+        row |= {"to_whole": between.difference, "to_whole_low": between.low, "to_whole_high": between.high}
+
+    def share(mine: str, of: str) -> float:
+        sums = [(getattr(found, mine).sum(), getattr(found, of).sum()) for _, found, _ in parts]
+        return float(np.mean([part / all_ for part, all_ in sums]))
+
+    row["same"] = float(np.mean([(found.answers == whole.answers).mean() for _, found, whole in parts]))
+    row["samples"] = float(np.mean([found.n_finished.mean() for _, found, _ in parts])) / setting.budget
+    row["tokens"], row["lost"] = share("spent", "whole"), share("lost", "whole")
+    row["rounds"] = float(np.mean([found.n_rounds.mean() for _, found, _ in parts]))
+    return row
+
+
+def _table(setting: Setting, rows: Sequence[dict[str, Cell]]) -> Table:
+    columns = (
+        *((Column("set", "Run"),) if len(setting.sets) > 1 else ()),
+        Column("rule", "Rule"),
+        *((Column("order", "Order"),) if setting.slots is not None else ()),
+        Column("tokens", "Tokens", "percent", 1),
+        Column("to_whole", "To the whole budget", "percent", 2, low="to_whole_low", high="to_whole_high"),
+        Column("accuracy", "Accuracy", "percent", 2, low="accuracy_low", high="accuracy_high"),
+        Column("same", "Same answer", "percent", 1),
+        Column("samples", "Trajectories", "percent", 1),
+        *((Column("lost", "Of these in progress", "percent", 1),) if setting.slots is not None else ()),
+        Column("rounds", "Rounds" if setting.slots is not None else "Trajectories begun", "number", 1),
+    )
+    title = f"What do stopping rules save of {setting.budget} trajectories, and what do they cost?"
+    return Table("stopping", title, columns, tuple(rows))
+
+
+def _charts(setting: Setting, rows: Sequence[dict[str, Cell]]) -> list[Chart]:
+    shown = ALL_RUNS if len(setting.sets) > 1 else setting.sets[0].name
+    way = ways_of(setting.slots)[min(1, len(ways_of(setting.slots)) - 1)]
+    some = [row for row in rows if row["set"] == shown and row["order"] == way]
+    some.sort(key=lambda row: (str(row["family"]), float(row["tokens"] or 0.0)))
+    return [
+        Chart(
+            "frontier",
+            "Which rule loses least for its tokens?",
+            f"{shown}, budget {setting.budget}, {way}; 95% intervals, paired by question",
+            "lines",
+            Axis("tokens", "Tokens, share of the whole budget's", "percent"),
+            Axis("to_whole", "Accuracy less that of the whole budget", "percent"),
+            tuple(some),
+            series="family",
+            low="to_whole_low",
+            high="to_whole_high",
+        )
+    ]
+
+
+EXPERIMENTS = (
+    Experiment("stopping", "What do stopping rules save, and what do they cost?", _make, reads=("lengths",)),
+)
