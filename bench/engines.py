@@ -1,17 +1,22 @@
 """How fast are the engines for real models? Prints JSON.
 
-    python bench/engines.py [--section client|plugin] [--tokens 400] [--repeats 3]
+    python bench/engines.py [--section client|plugin] [--tokens 400] [--repeats 3] [--before FOLDER/src]
 
 `client`: the OpenAI client at 64 concurrent streams from a scripted server in another process, which answers
 at once, one event per token with 20 log-probabilities each, written one by one. What counts is the processor
-time of the client's process: on one core it could read so many tokens per second. `plugin`: the vLLM plugin
-against the same decoding without it (bench/vllm_plugin.py, in the environment of `make test-vllm`).
+time of the client's process: on one core it could read so many tokens per second. With --before, another
+version of the package is measured in the same run, in a process of its own, and the ratios are printed.
+
+`plugin`: the vLLM plugin against the same decoding without it (bench/vllm_plugin.py, in the environment of
+`make test-vllm`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import random
 import statistics
 import subprocess
@@ -67,7 +72,9 @@ def events(n_tokens: int) -> list[bytes]:
     words = [" the", " of", "\n\n", " number", " 12", ".", " so", " answer", " apples", " x", "=", " thus"]
     found = []
     for _ in range(n_tokens):
-        logprobs = sorted((draw.uniform(-16, -0.01) for _ in range(20)), reverse=True)
+        weights = sorted((draw.uniform(-16, -0.01) for _ in range(20)), reverse=True)
+        total = math.log(sum(map(math.exp, weights)))
+        logprobs = [weight - total - 0.001 for weight in weights]
         top = [
             {"token": word, "logprob": value, "bytes": list(word.encode())}
             for word, value in ((draw.choice(words), value) for value in logprobs)
@@ -140,7 +147,30 @@ def client_section(n_tokens: int, repeats: int) -> dict[str, Any]:
         "with_selfstepconf_by_continuation": median(steered, "cpu"),
         f"with_selfstepconf_in_one_stream_of_{LONG}": round(long["cpu"]),
         "tokens_per_second_by_the_clock": median(plain, "wall"),
-        "expected_at_least": {"tokens_per_second_of_one_core": 5000},
+        "expected_at_least": {
+            "tokens_per_second_of_one_core": 35_000,
+            "with_selfstepconf_by_continuation": 35_000,
+        },
+    }
+
+
+def compared(report: dict[str, Any], before: str, n_tokens: int, repeats: int) -> dict[str, Any]:
+    """Return the client's figures with those of another version, and how many times as fast this one is."""
+    command = [
+        sys.executable,
+        __file__,
+        "--section",
+        "client",
+        f"--tokens={n_tokens}",
+        f"--repeats={repeats}",
+    ]
+    environment = os.environ | {"PYTHONPATH": before}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    then = json.loads(done.stdout)["client"]
+    rates = [name for name in then if name.startswith(("tokens_per_second_of", "with_selfstepconf"))]
+    return report | {
+        "before": {name: then[name] for name in rates},
+        "times_before": {name: round(report[name] / then[name], 2) for name in rates},
     }
 
 
@@ -159,8 +189,14 @@ def main() -> None:
     parser.add_argument("--section", choices=["client", "plugin"], action="append")
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--before", help="the src folder of another version, for the section client")
     args = parser.parse_args()
-    sections = {"client": lambda: client_section(args.tokens, args.repeats), "plugin": plugin_section}
+
+    def client() -> dict[str, Any]:
+        found = client_section(args.tokens, args.repeats)
+        return found if args.before is None else compared(found, args.before, args.tokens, args.repeats)
+
+    sections = {"client": client, "plugin": plugin_section}
     report = {name: sections[name]() for name in args.section or sections}
     print(json.dumps(report, indent=2))
 

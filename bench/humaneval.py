@@ -11,14 +11,17 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-import distrivote
 from distrivote.answers.code.behaviour import behaviours
 from distrivote.answers.code.program import program_in
 from distrivote.answers.code.sandbox import Sandbox
-from distrivote.store import Run
+from stored_replies import questions_of, summary, winner
+
+RUN = "examples/runs/qwen2.5-coder-humaneval"
+VOTES = ("sc", "wsc", "auto")
 
 JUDGE = "SOURCE = {!r}\ndef judged():\n    exec(SOURCE, {{'__name__': 'judged'}})\n    return 1\n"
 
@@ -32,42 +35,39 @@ def right(sources: list[str | None], task: dict[str, str], sandbox: Sandbox) -> 
     return [source is not None and passed[source] for source in sources]
 
 
-def main() -> None:
-    """Print the shares of right answers as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("benchmark", type=Path)
-    parser.add_argument("--run", default="examples/runs/qwen2.5-coder-humaneval")
-    arguments = parser.parse_args()
-    tasks = {row["task_id"]: row for row in map(json.loads, arguments.benchmark.read_text().splitlines())}
-    columns = ("question_id", "sample", "question", "text", "confidence")
-    questions: dict[str, list[dict[str, object]]] = {}
-    for row in Run.open(arguments.run).table(columns).to_pylist():
-        questions.setdefault(row["question_id"], []).append(row)
+def measured(benchmark: Path, run: str = RUN) -> dict[str, Any]:
+    """Return the shares of right programs on a run, with intervals and paired differences."""
+    tasks = {row["task_id"]: row for row in map(json.loads, benchmark.read_text().splitlines())}
     sandbox, shares, seconds = Sandbox(seconds=3.0), [], 0.0
-    for name, rows in questions.items():
-        rows.sort(key=lambda row: row["sample"])
-        programs = [program_in(str(row["text"])) for row in rows]
+    questions = questions_of(run)
+    for question in questions:
+        programs = [program_in(reply.text) for reply in question.replies]
         sources = [None if program is None else program.source for program in programs]
-        good = right(sources, tasks[name], sandbox)
-        confidences = [float("nan") if row["confidence"] is None else row["confidence"] for row in rows]
+        good = right(sources, tasks[question.id], sandbox)
+        confidences = [reply.stored for reply in question.replies]
         begun = time.perf_counter()
-        found = behaviours(str(rows[0]["question"]), sources, sandbox)
+        found = behaviours(question.text, sources, sandbox)
         seconds += time.perf_counter() - begun
-        answers = [None if number < 0 else str(number) for number in found.classes]
-        votes = [
-            distrivote.vote(answers, confidences, method).answer if any(answers) else None
-            for method in ("sc", "wsc", "auto")
-        ]
-        voted = [answer is not None and good[answers.index(answer)] for answer in votes]
+        keys = [None if number < 0 else number for number in found.classes]
+        elected = [winner(keys, confidences, method) for method in VOTES]
+        voted = [at is not None and good[at] for at in elected]
         best = good[int(np.nanargmax(confidences))] if np.isfinite(confidences).any() else False
         shares.append([float(np.mean(good)), float(best), *map(float, voted), float(any(good))])
-    names = ("single", "best_of_n", "behaviour_sc", "behaviour_wsc", "behaviour_auto", "any")
-    means = dict(zip(names, np.mean(shares, axis=0).round(4).tolist(), strict=True))
-    print(
-        json.dumps(
-            {"n_questions": len(shares), **means, "seconds_per_question": round(seconds / len(shares), 2)}
-        )
-    )
+    names = ("single", "best_of_n", *(f"behaviour_{method}" for method in VOTES), "any")
+    columns = dict(zip(names, zip(*shares, strict=True), strict=True))
+    against = [(name, "single") for name in names[1:-1]]
+    against += [(f"behaviour_{method}", "behaviour_sc") for method in VOTES[1:]]
+    summed = summary(columns, [question.id for question in questions], against)
+    return summed | {"seconds_per_question": round(seconds / len(shares), 2)}
+
+
+def main() -> None:
+    """Print it as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("benchmark", type=Path)
+    parser.add_argument("--run", default=RUN)
+    arguments = parser.parse_args()
+    print(json.dumps(measured(arguments.benchmark, arguments.run), indent=1))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ BENCHES = {
     "stopping": Bench(("*.accuracy", "*.same_answer", "*.trajectories", "*.tokens_spent")),
     "evaluation": Bench(("workers_*.times_faster_by_cpu", "workers_*.peak_mb"), one_thread=True),
     "trust": Bench(("*.single", "*.whole_run"), ("--json",), one_thread=True),
+    "kinds": Bench(("*.ms", "code.wall_ms", "text.times_faster_than_sklearn", "missed"), one_thread=True),
     "mutants": Bench(("mutants", "sample", "killed", "survived", "timed out", "broken", "score")),
 }
 

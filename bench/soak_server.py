@@ -29,7 +29,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 
 from server import BUDGET, QUESTION, memory, stored
 

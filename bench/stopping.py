@@ -1,12 +1,14 @@
-"""What do the rules that stop early save, and what do they cost? Accuracy against tokens; prints JSON.
+"""What do stopping rules save, and what do they cost? All numbers that they must show; prints JSON.
 
-    python bench/stopping.py [--section simulated|embedded] [--questions 60] [--budget 64]
+    python bench/stopping.py [--data build/data] [--run DIR ...] [--section boinf|prs|presets|runs]
+                             [--questions 100] [--orders 8] [--slots 32] [--rule NAME ...]
 
-The built-in model is asked 12 questions at most, 16 times each.
-
-Every rule sees the same trajectories in the same order, one at a time: on simulated pools, and on those of
-the built-in model, which is sampled once. So differences between rules are not luck of the draw, and what an
-engine that has many trajectories under way at once would waste is not in the numbers.
+BoInf (11 models on AIME 2024, with lengths) and PRS (7 models, up to 2,000 questions, answers only) are read
+from --data, if they are there; `runs` are stored runs, those of examples/runs if none is named. Every rule
+sees the same trajectories in the same orders, by `distrivote evaluate -e stopping`. --slots replays also what
+a poll does with trajectories in progress, and what would come of it if those that finish first were believed.
+--page FILE writes the tables of docs/stopping.md anew; --from takes files of JSON that was printed before
+instead of measuring.
 """
 
 from __future__ import annotations
@@ -15,167 +17,253 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from distrivote import Ballot, SamplingParams, Trajectory, vote
-from distrivote.answers.equivalence import same_answer
-from distrivote.benchmarks import load
-from distrivote.confidence import measure_named, token_confidence
-from distrivote.engines.replay import ReplayEngine
-from distrivote.flow import solve
-from distrivote.simulation.model import draw
+from distrivote import Ballot
+from distrivote.evaluation.driver import evaluate
+from distrivote.evaluation.experiments.base import ALL_RUNS
+from distrivote.evaluation.experiments.stopping import RULES, costs_of
+from distrivote.evaluation.loading import load_pool_sets
+from distrivote.evaluation.pools import Pool, PoolSet
+from distrivote.evaluation.replays import Looks, in_rounds
+from distrivote.simulation.model import simulate
 from distrivote.simulation.preset_models import presets
-from distrivote.steering import ENDED, DeepConfOnline
-from distrivote.voting.stopping import StopRule, stop_rule
+from distrivote.voting.stopping import stop_rule
 
-RULES = (None, "consensus", "beta", "vote")
-PRESETS = ("qwen3-8b/aime2025", "deepseek-r1-8b/hmmt2025", "qwen3-32b/gpqa-diamond", "misleading")
-WINDOW = 16
-"""Tokens in a group on the built-in model, whose replies are short; DeepConf has 2048."""
+ROOT = Path(__file__).resolve().parents[1]
+BUDGET = 64
 
 
-class Ended(NamedTuple):
-    """Where a question came to under a rule."""
-
-    right: bool
-    same: bool
-    """Whether the answer is that of the whole budget."""
-
-    n_trajectories: int
-    n_tokens: int
-
-
-def n_sampled(classes: np.ndarray, confidences: np.ndarray, rule: StopRule | None) -> int:
-    """Return after how many trajectories a rule stops."""
-    n = len(classes)
-    if rule is None:
-        return n
-    labels = tuple(range(int(classes.max(initial=-1)) + 1))
-    for seen in range(1, n):
-        if rule.settled(Ballot(classes[:seen], confidences[:seen], labels), n - seen):
-            return seen
-    return n
-
-
-def row(name: str, ended: Sequence[Ended], whole: Sequence[Ended], seconds: float) -> dict[str, Any]:
-    spent, all_tokens = (sum(each.n_tokens for each in some) for some in (ended, whole))
-    return {
-        "rule": name,
-        "accuracy": round(float(np.mean([each.right for each in ended])), 4),
-        "same_answer": round(float(np.mean([each.same for each in ended])), 4),
-        "trajectories": round(float(np.mean([each.n_trajectories for each in ended])), 1),
-        "tokens_spent": round(spent / all_tokens, 3),
-        "ms_per_question": round(seconds / len(ended) * 1000, 1),
-    }
-
-
-def simulated(n_questions: int, budget: int) -> dict[str, Any]:
-    return {name: _simulated(name, n_questions, budget) for name in PRESETS}
-
-
-def _simulated(preset: str, n_questions: int, budget: int) -> list[dict[str, Any]]:
-    drawn = draw(presets()[preset].simulation, n_questions, budget, np.random.default_rng(7))
-    lengths = drawn.n_tokens if drawn.n_tokens is not None else np.ones_like(drawn.classes)
-    rows, whole = [], []
-    for name in RULES:
-        rule, begun, ended = stop_rule(name), time.perf_counter(), []
-        for question, (classes, confidences) in enumerate(zip(drawn.classes, drawn.confidences, strict=True)):
-            seen = n_sampled(classes, confidences, rule)
-            labels = tuple(range(int(classes.max(initial=-1)) + 1))
-            answer = vote(Ballot(classes[:seen], confidences[:seen], labels)).answer
-            right = answer is not None and bool(drawn.correct[question][classes == answer].any())
-            before = whole[question] if whole else None
-            ended.append((answer, right, seen, int(lengths[question, :seen].sum()), before))
-        made = [Ended(right, b is None or b == a, seen, tokens) for a, right, seen, tokens, b in ended]
-        if name is None:
-            whole, all_made = [each[0] for each in ended], made
-        rows.append(row(name or "none", made, all_made, time.perf_counter() - begun))
-    return rows
-
-
-def embedded(n_questions: int, budget: int, n_threads: int | None) -> list[dict[str, Any]]:
-    """Ask the built-in model once, and play its trajectories back to every rule."""
-    from distrivote.engines.llamacpp.engine import LlamaCppEngine
-    from distrivote.flow import sample
-
-    problems = [replace(each, template="worked") for each in load("arithmetic", size=n_questions)]
-    engine = LlamaCppEngine(n_threads=n_threads)
-    params = SamplingParams(temperature=0.8, max_tokens=48)
-    pools = []
-    for done, problem in enumerate(problems, 1):
-        pools.append(
-            sorted(
-                sample(engine, problem, budget=budget, steering=None, params=params), key=lambda t: t.index
-            )
+def table_sets(path: Path, by: tuple[str, ...], length: str | None, most: int) -> list[PoolSet]:
+    """Return the sets of a table of graded answers without confidences."""
+    columns = [*by, "question_id", "answer_key", "correct", *([length] if length else [])]
+    table = pq.read_table(path, columns=columns).to_pydict()
+    rows: dict[tuple[str, ...], dict[str, list[tuple[str | None, bool, int]]]] = {}
+    for index, question in enumerate(table["question_id"]):
+        name = tuple(str(table[column][index]) for column in by)
+        key = table["answer_key"][index]
+        row = (
+            str(key) if key else None,
+            bool(table["correct"][index]),
+            table[length][index] if length else 1,
         )
-        print(f"{done} of {len(problems)} questions", file=sys.stderr, flush=True)
-    engine.close()
-    rows: list[dict[str, Any]] = []
-    whole: list[Ended] = []
-    answers: list[object] = []
-    online = {"deepconf-low": 10.0, "deepconf-high": 90.0}
-    for name in (*RULES, *online):
-        begun, ended = time.perf_counter(), []
-        for number, (problem, pool) in enumerate(zip(problems, pools, strict=True)):
-            rule, controller, method = name, None, "dis-gmm"
-            if name in online:
-                controller = DeepConfOnline(eta=online[name], window=WINDOW, n_warmup=budget // 4)
-                pool, rule, method = _cut(pool, controller), f"consensus:0.95:{budget // 4}", "wsc"
-            solution = solve(
-                ReplayEngine(pool),
-                problem,
-                method=method,
-                budget=budget,
-                steering=controller,
-                params=params,
-                stop_when=rule,
+        rows.setdefault(name, {}).setdefault(str(question), []).append(row)
+    found = []
+    for name, questions in rows.items():
+        pools = [_pool(question, some, length is not None) for question, some in questions.items()]
+        some = np.random.default_rng(0).permutation(len(pools))[:most]
+        kept = tuple(pools[i] for i in sorted(some))
+        found.append(PoolSet("/".join(name), name[0], name[-1], kept))
+    return found
+
+
+def _pool(question: str, rows: list[tuple[str | None, bool, int]], lengths: bool) -> Pool:
+    numbers: dict[str, int] = {}
+    classes = [-1 if key is None else numbers.setdefault(key, len(numbers)) for key, _, _ in rows]
+    tokens = np.array([n for _, _, n in rows]) if lengths else None
+    correct = np.array([right for _, right, _ in rows]) & (np.array(classes) >= 0)
+    return Pool(question, np.array(classes), correct, np.full(len(rows), np.nan), n_tokens=tokens)
+
+
+def sets_of(section: str, options: argparse.Namespace) -> list[PoolSet]:
+    data = Path(options.data)
+    if section == "boinf":
+        path = data / "boinf_aime2024.parquet"
+        return table_sets(path, ("model",), "length_tokens", options.questions) if path.exists() else []
+    if section == "prs":
+        path = data / "prs_k64.parquet"
+        return table_sets(path, ("model", "dataset"), None, options.questions) if path.exists() else []
+    if section == "runs":
+        runs = options.run or [str(path) for path in sorted((ROOT / "examples" / "runs").iterdir())]
+        loaded = load_pool_sets(runs, reads=("lengths",)).pool_sets
+        return [each for each in loaded if each.smallest >= BUDGET]
+    return list(_presets(options.questions))
+
+
+def _presets(n_questions: int) -> Iterator[PoolSet]:
+    for number, (name, preset) in enumerate(presets().items()):
+        rng = np.random.default_rng(100 + number)
+        yield simulate(preset.simulation, n_questions, BUDGET, rng, name=name, model=name)
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line per rule and order: the mean over sets, and the worst of them."""
+    found = []
+    for rule, order in dict.fromkeys((row["rule"], row["order"]) for row in rows):
+        mine = [row for row in rows if (row["rule"], row["order"]) == (rule, order)]
+        whole = next((row for row in mine if row["set"] == ALL_RUNS), mine[0])
+        sets = [row for row in mine if row["set"] != ALL_RUNS]
+        worst = min(sets, key=lambda row: row["to_whole"])
+        found.append(
+            {
+                "rule": rule,
+                "order": order,
+                "to_whole": round(100 * float(np.mean([row["to_whole"] for row in sets])), 2),
+                "pooled": [round(100 * whole[f"to_whole{end}"], 2) for end in ("", "_low", "_high")],
+                "worst": round(100 * worst["to_whole"], 2),
+                "worst_set": worst["set"],
+                "worst_interval": [round(100 * worst[f"to_whole{end}"], 2) for end in ("_low", "_high")],
+                "same": round(100 * float(np.mean([row["same"] for row in sets])), 1),
+                "samples": round(100 * float(np.mean([row["samples"] for row in sets])), 1),
+                "tokens": round(100 * float(np.mean([row["tokens"] for row in sets])), 1),
+                "most_tokens": round(100 * max(row["tokens"] for row in sets), 1),
+                "in_progress": round(100 * float(np.mean([row["lost"] for row in sets])), 1),
+                "rounds": round(float(np.mean([row["rounds"] for row in sets])), 1),
+            }
+        )
+    return found
+
+
+def waiting(sets: list[PoolSet], slots: int) -> dict[str, float]:
+    """Return the share of the tokens that `gain` spends if all trajectories are begun as slots get free.
+
+    The rule sees those before which no number is missing, as in a poll, which begins them in rounds instead.
+    """
+    rule = stop_rule("gain")
+    shares = []
+    for source in sets:
+        spent = whole = 0.0
+        for pool in source.pools:
+            costs = costs_of(pool)[:BUDGET]
+            looks = Looks(rule, pool.classes[:BUDGET], pool.confidence[:BUDGET])
+            spent += in_rounds(looks, costs, slots, first=BUDGET).spent
+            whole += float(costs.sum())
+        shares.append(spent / whole)
+    return {"slots": slots, "tokens": round(100 * float(np.mean(shares)), 1)}
+
+
+def look_times() -> dict[str, float]:
+    """Return the processor time of a look at 32 and 63 trajectories with confidences, in milliseconds."""
+    rng = np.random.default_rng(0)
+    found = {}
+    ballots = []
+    for _ in range(20):
+        shares = rng.dirichlet(np.full(6, 0.5))
+        answers = [str(each) for each in rng.choice(6, 63, p=shares)]
+        ballots.append(Ballot.of(answers, rng.normal(15, 2, 63).tolist()))
+    for name in ("gain", "sure", "anytime", "vote:0.95:auto", "beta", "dirichlet", "consensus", "esc"):
+        rule = stop_rule(name)
+        assert rule is not None
+        begun = time.process_time()
+        for ballot in ballots:
+            rule.settled(ballot, 1)
+            rule.settled(Ballot(ballot.classes[:32], ballot.confidences[:32], ballot.labels), 32)
+        found[name] = round((time.process_time() - begun) / (2 * len(ballots)) * 1000, 3)
+    return found
+
+
+TITLES = {
+    "boinf": "BoInf: 11 models on AIME 2024, 30 questions each, majority voting",
+    "prs": "PRS: 22 sets of seven small models, up to 300 questions each, majority voting, tokens not known",
+    "presets": "Presets: 22 simulated sets fitted to the paper, with confidences, `auto`",
+    "runs": "Stored runs of small models on the processor, with confidences, `auto`",
+}
+MARKS = "<!-- measured -->", "<!-- /measured -->"
+
+
+def page(results: list[dict[str, Any]]) -> str:
+    """Return the measured part of docs/stopping.md."""
+    lines: list[str] = []
+    for section, title in TITLES.items():
+        found = next(
+            (each[section] for each in results if section in each and not slots_of(each[section])), None
+        )
+        if found is None:
+            continue
+        lines += [
+            f"{title}; budget {found['budget']}:",
+            "",
+            *_head("rule", "worst set", "same", "tokens", "most"),
+        ]
+        for row in found["rules"]:
+            low, high = row["pooled"][1:]
+            worst = f"{row['worst']:+.2f} ({row['worst_set']})"
+            lines.append(
+                f"| {row['rule']} | {row['to_whole']:+.2f} | {low:+.2f} to {high:+.2f} | {worst}"
+                f" | {row['same']:.1f}% | {row['tokens']:.1f}% | {row['most_tokens']:.1f}% |"
             )
-            if name is None:
-                answers.append(solution.answer)
-            right = solution.answer is not None and same_answer(str(solution.answer), problem.answer or "")
-            same = solution.answer == answers[number]
-            ended.append(Ended(right, same, len(solution.trajectories), solution.n_tokens))
-        whole = whole or ended
-        rows.append(row(name or "none", ended, whole, time.perf_counter() - begun))
-    return rows
+        lines.append("")
+    slotted = [found for each in results for found in each.values() if "rules" in found and slots_of(found)]
+    if slotted:
+        lines += ["Slots: BoInf, trajectories that take as long as they have tokens:", ""]
+        lines += ["| rule | order | accuracy | worst | same | tokens | of these in progress | rounds |"]
+        lines += ["|---|---|---|---|---|---|---|---|"]
+        for found in slotted:
+            lines += [
+                f"| {row['rule']} | {row['order']} | {row['to_whole']:+.2f} | {row['worst']:+.2f}"
+                f" | {row['same']:.1f}% | {row['tokens']:.1f}% | {row['in_progress']:.1f}%"
+                f" | {row['rounds']:.1f} |"
+                for row in found["rules"]
+                if "slots" in row["order"] and not row["rule"].startswith("first")
+            ]
+        lines.append("")
+    return "\n".join(lines)
 
 
-def _cut(pool: Iterable[Trajectory], controller: DeepConfOnline) -> list[Trajectory]:
-    """Return trajectories as DeepConf would have ended them."""
-    pool = list(pool)
-    measure = measure_named(controller.measure)
-    ending = controller.after([measure.of(each).value for each in pool[: controller.n_warmup]])
-    return [*pool[: controller.n_warmup], *(_ended(each, ending) for each in pool[controller.n_warmup :])]
+def slots_of(found: dict[str, Any]) -> bool:
+    return any("slots" in row["order"] for row in found["rules"])
 
 
-def _ended(trajectory: Trajectory, controller: DeepConfOnline) -> Trajectory:
-    stream = controller.start()
-    values = token_confidence(trajectory.top_logprobs, 20).values.tolist()
-    for n, (text, value) in enumerate(zip(trajectory.tokens, values, strict=True), 1):
-        if stream.push(text, value) is not None:
-            tokens = trajectory.tokens[:n]
-            top, logprobs = trajectory.top_logprobs[:n], trajectory.logprobs[:n]
-            return Trajectory("".join(tokens), tokens, top, logprobs, ENDED, trajectory.index)
-    return trajectory
+def _head(first: str, *others: str) -> list[str]:
+    names = [first, "accuracy", "95% interval", *others]
+    return [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+
+
+def write_page(path: Path, results: list[dict[str, Any]]) -> None:
+    text = path.read_text()
+    begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
+    path.write_text(f"{text[:begin]}\n\n{page(results)}{text[end:]}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--section", choices=["simulated", "embedded"])
-    parser.add_argument("--questions", type=int, default=60)
-    parser.add_argument("--budget", type=int, default=64)
-    parser.add_argument("--threads", type=int, help="of the built-in model; 1 is best on a busy machine")
+    sections = ("boinf", "prs", "presets", "runs")
+    parser.add_argument("--section", action="append", choices=sections)
+    parser.add_argument("--data", default=str(ROOT / "build" / "data"))
+    parser.add_argument("--run", action="append")
+    parser.add_argument("--rule", action="append")
+    parser.add_argument("--questions", type=int, default=100, help="the most of a set")
+    parser.add_argument("--orders", type=int, default=8)
+    parser.add_argument("--slots", type=int)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--from", dest="files", nargs="+", type=Path)
     options = parser.parse_args()
-    found: dict[str, Any] = {}
-    if options.section != "embedded":
-        found["simulated"] = simulated(options.questions, options.budget)
-    if options.section != "simulated":
-        found["embedded"] = embedded(min(options.questions, 12), min(options.budget, 16), options.threads)
-    print(json.dumps(found, indent=2))
+    if options.files:
+        results = [
+            {name: each for name, each in json.loads(path.read_text()).items() if name != "ms_per_look"}
+            for path in options.files
+        ]
+        write_page(options.page, results) if options.page else print(page(results))
+        return
+    found: dict[str, Any] = {"ms_per_look": look_times()}
+    for section in options.section or sections:
+        sets = sets_of(section, options)
+        if not sets:
+            print(f"{section}: not there, so it is left out", file=sys.stderr)
+            continue
+        begun = time.perf_counter()
+        budget = min(BUDGET, *(each.smallest for each in sets))
+        report = evaluate(
+            sets,
+            ["stopping"],
+            budget=budget,
+            n_repeats=options.orders,
+            rules=options.rule or RULES,
+            slots=options.slots,
+        )
+        rows = [dict(row) for row in report.results[0].tables[0].rows]
+        if options.slots is not None:
+            print(f"all at once: {waiting(sets, options.slots)}", file=sys.stderr)
+        found[section] = {"budget": budget, "sets": len(sets), "rules": summary(rows)}
+        print(f"{section}: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+    if options.page:
+        write_page(options.page, [{name: each for name, each in found.items() if name != "ms_per_look"}])
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

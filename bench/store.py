@@ -1,19 +1,25 @@
 """How large and how fast is a stored run? Prints JSON.
 
-    python bench/store.py [--section size|writing|import] [--questions 318] [--megabytes 1000]
+    python bench/store.py [--section size|writing|import|openai] [--questions 318] [--megabytes 1000]
+                          [--before FOLDER/src]
 
 `size`: the paper's grid of 318 questions x 512 trajectories with 68 steps each, without texts and token
 confidences; then `distrivote vote` on it in a fresh process. `writing`: the part of a real run with the
 embedded model that goes into measuring and storing. `import`: a collection of DeepConf-like pickles by
 `distrivote import`, beside what the standard library needs to unpickle the same files, and nothing more.
+`openai`: responses with 20 log-probabilities per token, as the output of a batch and as one list, beside what
+`json` needs to parse the same files; with --before, another version of the package in the same run. Its rates
+are by processor time, start of the process included.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pickle
+import random
 import subprocess
 import sys
 import tempfile
@@ -217,26 +223,103 @@ def import_section(megabytes: int) -> dict[str, Any]:
     }
 
 
-def timed(command: list[str]) -> dict[str, float]:
-    """Run a process and return its seconds and its peak memory."""
+def write_responses(path: Path, n_bytes: int, as_list: bool) -> int:
+    """Write responses of 300 tokens until there are so many bytes, 16 for each question."""
+    draw = random.Random(0)
+    bodies = [_response(draw, 300) for _ in range(16)]
+    n_lines = n_bytes // len(bodies[0])
+    with open(path, "w") as file:
+        file.write("[\n" if as_list else "")
+        for i in range(n_lines):
+            about = f'"custom_id": "question-{i // 16}", "response": '
+            body = f'{{"status_code": 200, "request_id": "r", "body": {bodies[i % 16]}}}, "error": null'
+            file.write("{" + about + body + ("},\n" if as_list and i < n_lines - 1 else "}\n"))
+        file.write("]\n" if as_list else "")
+    return path.stat().st_size
+
+
+def _response(draw: random.Random, n_tokens: int) -> str:
+    """Return a chat completion with 20 log-probabilities per token."""
+    words = [" the", " of", "\n\n", " number", " 12", ".", " so", " answer", " apples", " x", "=", " thus"]
+    entries = []
+    for _ in range(n_tokens):
+        weights = sorted((draw.uniform(-16, -0.01) for _ in range(20)), reverse=True)
+        total = math.log(sum(map(math.exp, weights))) + 0.001
+        top = [
+            {"token": word, "logprob": weight - total, "bytes": list(word.encode())}
+            for word, weight in zip(draw.choices(words, k=20), weights, strict=True)
+        ]
+        entries.append(top[0] | {"top_logprobs": top})
+    message = {"role": "assistant", "content": "".join(entry["token"] for entry in entries)}
+    choice = {"index": 0, "message": message, "logprobs": {"content": entries}, "finish_reason": "stop"}
+    return json.dumps({"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]})
+
+
+PARSE = """
+import json, sys
+with open(sys.argv[1], "rb") as file:
+    for part in [file.read()] if sys.argv[1].endswith(".json") else file:
+        json.loads(part)
+"""
+
+
+def openai_section(megabytes: int, before: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for kind in ("batch.jsonl", "list.json"):
+        # A document is held whole while it is cut into its items, so there is a limit for one.
+        wanted = megabytes if kind == "batch.jsonl" else min(megabytes, 200)
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / kind
+            size = write_responses(path, wanted * 1_000_000, as_list=kind == "list.json") / 1e6
+
+            def imported(folder: str, source: str | None, path: Path = path) -> dict[str, float]:
+                to = str(path.with_name(folder))
+                return timed([sys.executable, "-m", "distrivote", "import", str(path), "-o", to], source)
+
+            ours = imported("run", None)
+            theirs = timed([sys.executable, "-c", PARSE, str(path)])
+            found[kind] = {
+                "megabytes": round(size),
+                "import_megabytes_per_second": round(size / ours["cpu"]),
+                "import_peak_megabytes": round(ours["peak_megabytes"]),
+                "json_alone_megabytes_per_second": round(size / theirs["cpu"]),
+                "json_alone_peak_megabytes": round(theirs["peak_megabytes"]),
+            }
+            if before is not None:
+                then = imported("before", before)
+                found[kind]["before_megabytes_per_second"] = round(size / then["cpu"], 1)
+                found[kind]["before_peak_megabytes"] = round(then["peak_megabytes"])
+                found[kind]["times_before"] = round(then["cpu"] / ours["cpu"], 1)
+    return found | {"expected_at_least": {"import_megabytes_per_second": 100}}
+
+
+def timed(command: list[str], source: str | None = None) -> dict[str, float]:
+    """Run a process and return its seconds, by the clock and of processors, and its peak memory."""
     begun = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    environment = os.environ if source is None else os.environ | {"PYTHONPATH": source}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0, command
-    return {"seconds": time.perf_counter() - begun, "peak_megabytes": usage.ru_maxrss / 1e3}
+    return {
+        "seconds": time.perf_counter() - begun,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak_megabytes": usage.ru_maxrss / 1e3,
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--section", choices=["size", "writing", "import"], action="append")
+    parser.add_argument("--section", choices=["size", "writing", "import", "openai"], action="append")
     parser.add_argument("--questions", type=int, default=318)
     parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--before", help="the src folder of another version, for the section openai")
     args = parser.parse_args()
     report = {}
     sections = {
         "size": lambda: size_section(args.questions),
         "writing": writing_section,
         "import": lambda: import_section(args.megabytes),
+        "openai": lambda: openai_section(args.megabytes, args.before),
     }
     for name in args.section or sections:
         report[name] = sections[name]()

@@ -24,7 +24,7 @@ import numpy as np
 from distrivote.engines.tokens.tables import TokenTable
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.engines.vllm.batch import SteeredBatch
-from distrivote.engines.vllm.rows import Rows
+from distrivote.engines.vllm.rows import BatchRows
 from distrivote.steering import SelfStepConf
 
 N = 32
@@ -133,7 +133,7 @@ def controller_section(model: Path, n_tokens: int, repeats: int) -> dict[str, An
     tops = -np.sort(rng.uniform(0.1, 12, (64, N, 20)))
     spent: dict[str, list[float]] = {f"first {part}": [], "all": [], f"last {part}": []}
     for repeat in range(repeats):
-        rows = Rows(batch, N)
+        rows = BatchRows(batch, N)
         replies: list[list[int]] = [[] for _ in range(N)]
         params = SimpleNamespace(extra_args=xargs_of(SelfStepConf(delta=0.0)), logprobs=20, seed=repeat)
         added = [(row, params, [row], reply) for row, reply in enumerate(replies)]
