@@ -1,4 +1,4 @@
-"""Examples stand at the end of docstrings without a heading; the reference wants one to show them as code."""
+"""Add the heading `Examples:` to docstrings, so that the reference shows their examples as code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXAMPLE = re.compile(r"\n\n(?=>>> )")
 
 class Doctests(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Put the examples of a docstring under a heading."""
+        """Put the examples at the end of a docstring under a heading."""
         if obj.docstring is not None:
             text, *examples = _EXAMPLE.split(obj.docstring.value, maxsplit=1)
             if examples:

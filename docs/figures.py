@@ -1,7 +1,7 @@
-"""The pictures of concepts.md and simulation.md, drawn by the project's own charts: `python docs/figures.py`.
+"""Draw the pictures of concepts.md and simulation.md with the project's own charts: `python docs/figures.py`.
 
 Nothing here comes from a language model: the pools are simulated (docs/simulation.md), taken from
-examples/answers.jsonl, whose numbers are made up, or written down below. The same numbers every time.
+examples/answers.jsonl, whose numbers are made up, or written below. The numbers are the same every time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def accuracies(pools: Drawn, methods: Sequence[str]) -> dict[str, float]:
 
 
 def first(pools: Drawn, n: int) -> Drawn:
-    """Return the first trajectories of every pool, its answers numbered from 0 again."""
+    """Return the first trajectories of every pool, with its answers renumbered from 0."""
     classes = pools.classes[:, :n].copy()
     for row in classes:
         _, numbers = np.unique(row[row >= 0], return_inverse=True)

@@ -1,9 +1,9 @@
-"""What the site needs beyond Markdown.
+"""Hooks of MkDocs that change links and check the built site.
 
-- A link that is named after its file, `[openai.md](openai.md)`, gets the name of the page instead.
-- Links to files of the repository become plain names: on a code host `[bench/voting.py](../bench/voting.py)`
+- A link whose text is its file, `[openai.md](openai.md)`, gets the title of the page as text.
+- Links to files of the repository become plain text: on a code host `[bench/voting.py](../bench/voting.py)`
   leads to the file, but the site has no such page, and the project names no host.
-- A built page that would load anything from elsewhere fails the build: the site has to work offline.
+- The build fails if a page would load anything from another host: the site has to work offline.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOADED = re.compile(
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Name links after their pages, and take those out that leave the docs folder."""
+    """Give links the titles of their pages, and remove links that leave the docs folder."""
     if "/" in page.file.src_uri:
         return markdown
     titles = dict(_titles(config.nav))
@@ -46,10 +46,10 @@ def _titles(nav: Any) -> Iterator[tuple[str, str]]:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """Fail if a page would ask another host for a script, a style or a picture."""
+    """Fail if a page would load a script, a style or a picture from another host."""
     from mkdocs.exceptions import PluginError
 
     for path in sorted(Path(config.site_dir).rglob("*.html")):
         found = _LOADED.search(path.read_text(encoding="utf-8"))
         if found:
-            raise PluginError(f"{path.name} loads something from elsewhere: {found[0]}")
+            raise PluginError(f"{path.name} loads something from another host: {found[0]}")

@@ -1,8 +1,8 @@
-"""docs/results.md and every table behind it, made from stored samples: `python docs/results.py`.
+"""Write docs/results.md and its tables from stored samples: `python docs/results.py`.
 
-The words of the page are in docs/results.template. Our own runs are in examples/runs, without texts; the
-page says how they were made. The sample of BRUMO 2025 is other people's and not part of the project: with
-`--brumo FILE` its tables are made anew, without it those in docs/results stay.
+The text of the page is in docs/results.template. Our own runs are in examples/runs; the page says how they
+were made. The samples of BRUMO 2025 and BoInf and the tests of HumanEval are not part of the project: with
+`--brumo`, `--boinf` and `--humaneval FILE` their tables are made again, else those in docs/results stay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from answer_kinds import code_tables, json_tables, short_tables
 from figures import write
+from lengths import length_tables
 
 from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named, reads_of
@@ -33,7 +35,7 @@ N_DRAWS = 128
 
 
 class Sample(NamedTuple):
-    """What one section of the page rests on."""
+    """The samples of one section of the page, and what the page shows of them."""
 
     name: str
     title: str
@@ -117,8 +119,14 @@ def _draw(sample: Sample, report: Report, experiment: str) -> None:
     write(replace(result.charts[0], name=f"results-{sample.name}-{experiment}"))
 
 
+def make_votes(name: str, tables: Sequence[str]) -> None:
+    """Write what the page shows of a section with votes alone."""
+    parts = {"tables": {"votes": list(tables)}}
+    (TABLES / f"{name}.json").write_text(json.dumps(parts, indent=1, ensure_ascii=False) + "\n")
+
+
 def budgets(title: str, source: PoolSet) -> list[Row]:
-    """Return how often each vote on so many samples is right."""
+    """Return how often each vote is right, by the number of samples."""
     rows: list[Row] = []
     for budget in (1, 2, 4, 8, 16, 32, 64):
         if budget > source.smallest:
@@ -131,7 +139,7 @@ def budgets(title: str, source: PoolSet) -> list[Row]:
 
 
 def draw_readme() -> None:
-    """Draw the picture at the top of the README, from the rows that each sample has left."""
+    """Draw the picture at the top of the README, from the stored rows of each sample."""
     lines = [json.loads((TABLES / f"{sample.name}.json").read_text())["budgets"] for sample in SAMPLES]
     write(
         Chart(
@@ -149,11 +157,10 @@ def draw_readme() -> None:
 
 
 def page(template: str) -> str:
-    """Return the template with tables and pictures in the places of their marks."""
-    parts = {sample.name: json.loads((TABLES / f"{sample.name}.json").read_text()) for sample in SAMPLES}
+    """Return the template with each mark replaced by its tables or picture."""
 
     def tables(mark: re.Match[str]) -> str:
-        return "\n\n".join(parts[mark[1]]["tables"][mark[2]])
+        return "\n\n".join(json.loads((TABLES / f"{mark[1]}.json").read_text())["tables"][mark[2]])
 
     def picture(mark: re.Match[str]) -> str:
         name = f"img/results-{mark[1]}-{mark[2]}"
@@ -166,13 +173,26 @@ def page(template: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--brumo", metavar="FILE", help="the sample of BRUMO 2025, as Parquet")
-    parser.add_argument("--page-only", action="store_true", help="write the page from the tables there are")
+    parser.add_argument(
+        "--humaneval", metavar="FILE", type=Path, help="HumanEval with its tests, as JSON Lines"
+    )
+    parser.add_argument(
+        "--page-only", action="store_true", help="write only the page, from the stored tables"
+    )
     options = parser.parse_args()
     if not options.page_only:
         for sample in (SMOLLM2, QWEN):
             make(sample, pools_of_runs(sample))
         if options.brumo:
             make(BRUMO, pools_of_brumo(options.brumo))
+        # Their runs are published once they are whole.
+        for name, tables in (("notes", json_tables), ("plain", short_tables)):
+            if (RUNS / f"qwen2.5-coder-{name}").exists():
+                make_votes(name, tables(RUNS))
+        if options.boinf:
+            make_votes("boinf", length_tables(options.boinf))
+        if options.humaneval:
+            make_votes("code", code_tables(RUNS, options.humaneval))
     draw_readme()
     (DOCS / "results.md").write_text(page((DOCS / "results.template").read_text()))
 

@@ -1,6 +1,6 @@
 """Write docs/reference/cli.md from the commands' own help: `python docs/reference/make_cli.py`.
 
-A test compares the page with what this would write, so that it can't grow old.
+A test compares the page with the output of this script, so that it stays up to date.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ WIDTH = 80
 _INTRODUCTION = """\
 # Command line
 
-Made from `distrivote --help` by `python docs/reference/make_cli.py`. Results go to standard output,
+Generated from `distrivote --help` by `python docs/reference/make_cli.py`. Results go to standard output,
 everything else to standard error; in a pipe, tables are tab-separated lines, and most commands take
-`--json`. The exit code is 0 for done, 2 for input that can't be used, 3 for a withheld answer, 130
-for Ctrl-C, and 1 for the rest. `distrivote --install-completion` teaches your shell to complete.
+`--json`. The exit code is 0 for success, 2 for invalid input, 3 for a withheld answer, 130 for Ctrl-C,
+and 1 for other errors. `distrivote --install-completion` installs completion for your shell.
 """
 
 

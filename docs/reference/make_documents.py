@@ -2,7 +2,7 @@
 
 `python docs/reference/make_documents.py`
 
-A test compares both with what this would write, so that they can't grow old.
+A test compares both with the output of this script, so that they stay up to date.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ SCHEMA = Path(__file__).with_name("documents.schema.json")
 _INTRODUCTION = """\
 # Documents
 
-The JSON of votes, the same from every door. Made from the types in `distrivote/report/documents/fields.py`
-by `python docs/reference/make_documents.py`; [documents.schema.json](documents.schema.json) is the same as a
-JSON Schema (draft 2020-12), each document under `$defs`.
+The JSON of votes, which is the same in every interface. Generated from the types in
+`distrivote/report/documents/fields.py` by `python docs/reference/make_documents.py`;
+[documents.schema.json](documents.schema.json) is the same as a JSON Schema (draft 2020-12), with each
+document under `$defs`.
 
-Every field is always there. What is unknown or does not exist is `null`, and so is a number that JSON does
-not have (NaN). Higher confidence always means surer. Names are those of Python and of the Parquet columns.
-Texts of a model are plain text, never HTML. Maps by answer have the answers as keys; `answers` has their
-order.
+Every field is always present. A value that is unknown or does not exist is `null`, and so is NaN, which JSON
+does not have. Higher confidence always means surer. Names are the same as in Python and in the Parquet
+columns. A model's texts are plain text, never HTML. Maps by answer have the answers as keys; `answers` has
+their order.
 """
-_DOORS = {
+_INTERFACES = {
     "`distrivote ask --json`": "AskDocument",
     "`distrivote vote --json`": "VotesDocument",
     "`distrivote vote --explain QUESTION --json`": "ExplainedDocument",
@@ -51,8 +52,8 @@ def schema() -> str:
 
 def page() -> str:
     """Return the page."""
-    doors = [f"| {door} | {_link(name)} |" for door, name in _DOORS.items()]
-    table = "\n".join(["| door | document |", "|---|---|", *doors, ""])
+    rows = [f"| {interface} | {_link(name)} |" for interface, name in _INTERFACES.items()]
+    table = "\n".join(["| interface | document |", "|---|---|", *rows, ""])
     return "\n".join([_INTRODUCTION, table, *(_section(each) for each in DOCUMENTS)])
 
 
@@ -70,7 +71,7 @@ def _section(document: type) -> str:
 
 
 def _parent(document: type) -> type | None:
-    """Return the largest document whose fields this one has too; a TypedDict does not keep its bases."""
+    """Return the largest document whose fields this one also has; a TypedDict does not keep its bases."""
     ours = set(document.__annotations__)
     smaller = [each for each in DOCUMENTS if set(each.__annotations__) < ours]
     return max(smaller, key=lambda each: len(each.__annotations__), default=None)
@@ -81,6 +82,8 @@ def _kind(value: dict[str, Any]) -> str:
         return _link(value["$ref"].rpartition("/")[2])
     if "anyOf" in value:
         return " or ".join(_kind(each) for each in value["anyOf"])
+    if "type" not in value:
+        return "anything"
     if isinstance(value["type"], list):
         return " or ".join(value["type"])
     if value["type"] == "array":
