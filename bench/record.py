@@ -1,12 +1,13 @@
 """Records the figures of the benchmarks, so that later ones can be compared with them.
 
-    python bench/record.py [NAME ...] [--compare]
+    python bench/record.py [NAME ...] [--compare | --check]
 
 Runs `bench/NAME.py` for every name, all of them if none is given, and writes what counts into
 bench/recorded.json: ratios to competitors of the same run, shares, processor time, and the score of
 bench/mutants.py. What other names have stays as it is; after `--`, options of one benchmark, as in
 `voting -- --section start`, add to what it has. `--compare` writes nothing and prints the figures
-beside the recorded ones. The load of the machine is kept too: a record of a busy machine is worth little.
+beside the recorded ones; `--check` also exits with 1 if a ratio to a competitor is more than a quarter worse
+than recorded. The load of the machine is kept too: a record of a busy machine is worth little.
 
 All together take two hours of an idle machine; `embedded`, `stopping` and a part of `store` run the
 built-in model.
@@ -26,6 +27,12 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "bench" / "recorded.json"
+HIGHER, LOWER = ("*times_faster*", "score"), ("*over_*",)
+"""Ratios: those that should be high, and those that should be low."""
+
+ALLOWED = 0.25
+"""How much worse a ratio may be: runs of one version differ by up to a sixth."""
+
 MATH_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -122,10 +129,29 @@ def compare(name: str, before: dict[str, Any], now: dict[str, Any]) -> None:
         print(f"  {figure:60}  {old.get(figure, '-')!s:>12}  {new.get(figure, '-')!s:>12}")
 
 
+def worse(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return the ratios that are worse than recorded by more than the allowed share.
+
+    >>> worse({"a.times_faster": 10.0, "a.over_b": 1.0}, {"a.times_faster": 7.9, "a.over_b": 1.2})
+    ['a.times_faster: 7.9, recorded 10.0']
+    """
+    found = []
+    for name, value in now.items():
+        old = before.get(name)
+        if not isinstance(old, int | float) or not isinstance(value, int | float):
+            continue
+        higher = any(fnmatch(name, pattern) for pattern in HIGHER)
+        lower = any(fnmatch(name, pattern) for pattern in LOWER)
+        if (higher and value * (1 + ALLOWED) < old) or (lower and value > old * (1 + ALLOWED)):
+            found.append(f"{name}: {value}, recorded {old}")
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHES))
     parser.add_argument("--compare", action="store_true", help="print beside the record; write nothing")
+    parser.add_argument("--check", action="store_true", help="the same, and fail if a ratio is clearly worse")
     given = sys.argv[1:]
     own, more = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
     args = parser.parse_args(own)
@@ -133,17 +159,21 @@ def main() -> None:
     if unknown or (more and len(args.names) != 1):
         parser.error(f"no benchmark is called {unknown[0]}" if unknown else "options need one name")
     known: dict[str, Any] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    failures: list[str] = []
     for name in args.names or BENCHES:
         print(f"{name} ...", file=sys.stderr, flush=True)
         now = measured(name, more)
-        if args.compare:
+        if args.compare or args.check:
             compare(name, known.get(name, {}), now)
+            failures += worse(known.get(name, {}).get("figures", {}), now["figures"])
             continue
         was = known.get(name, {}).get("figures", {}) if more else {}
         known[name] = now | {"figures": was | now["figures"]}
         # Written at once: the next one may take an hour, or fail.
         ordered = {each: known[each] for each in BENCHES if each in known}
         RECORDED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+    if args.check and failures:
+        sys.exit("worse than recorded:\n  " + "\n  ".join(failures))
 
 
 if __name__ == "__main__":
