@@ -173,6 +173,7 @@ def page(template: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--brumo", metavar="FILE", help="the sample of BRUMO 2025, as Parquet")
+    parser.add_argument("--boinf", metavar="FILE", help="the samples of BoInf, as Parquet")
     parser.add_argument(
         "--humaneval", metavar="FILE", type=Path, help="HumanEval with its tests, as JSON Lines"
     )

@@ -244,3 +244,32 @@ def test_a_process_that_is_killed_is_gone_on_with_from_python(server: ScriptedSe
     assert result.n_added == 24 - len(before)
     assert set(before) <= set(after)
     assert len({row[:2] for row in after}) == len(after) == 24
+
+
+def test_notes_are_graded_as_json_without_being_told(tmp_path: Path) -> None:
+    from distrivote.engines.replay import ReplayEngine
+
+    (note,) = load("notes", size=1).problems
+    facts = json.loads(note.answer or "")
+    swapped = json.dumps(dict(reversed(facts.items())), indent=2)
+    wrong = json.dumps(facts | {next(iter(facts)): "somebody else"})
+    replies = [Trajectory(f"```json\n{swapped}\n```"), Trajectory(wrong), Trajectory("I can't say.")]
+    done = generate_run(
+        ReplayEngine(replies), load("notes", size=1), tmp_path / "run", budget=3, steering=None
+    )
+    assert done.accuracy == pytest.approx(1 / 3)
+    run = Run.open(tmp_path / "run")
+    assert run.manifest.answer == "json"
+    assert sorted(run.table(("correct",))["correct"].to_pylist()) == [False, False, True]
+
+
+def test_a_run_from_python_takes_a_kind_of_answer(tmp_path: Path) -> None:
+    from distrivote.engines.replay import ReplayEngine
+
+    sums = Benchmark("sums", (Problem("5 + 7?", id="q", answer="12", template="plain"),), "made up")
+    replies = [Trajectory("Tom has **12** pears."), Trajectory("Tom has 5 pears.")]
+    done = generate_run(
+        ReplayEngine(replies), sums, tmp_path / "run", budget=2, steering=None, answer="short"
+    )
+    assert done.accuracy == pytest.approx(1 / 2)
+    assert Run.open(tmp_path / "run").manifest.answer == "short"

@@ -44,6 +44,9 @@ class Benchmark:
     system: str | None = None
     """The system message of all problems, including those that a limit leaves out; see `system_of`."""
 
+    answer: str | None = None
+    """The kind of answer that the problems ask for, by name; None: what their template says."""
+
     def __post_init__(self) -> None:
         if not self.problems:
             raise InputError(

@@ -24,6 +24,8 @@ from distrivote.benchmarks.question_table import numbered
 from distrivote.problem import Problem
 
 NAME = "notes"
+ANSWER = "json"
+"""The kind of answer that is asked for."""
 
 
 class _Put(NamedTuple):

@@ -115,7 +115,9 @@ def load(
 def _made(name: str, path: str | os.PathLike[str] | None, seed: int, size: int) -> Benchmark:
     if path is not None:
         raise InputError(f"{name} is built in and read from no file: leave out {os.fspath(path)}")
-    return Benchmark(name, _BUILT_IN[name](seed, size), f"built in, seed {seed}, size {size}")
+    problems = _BUILT_IN[name](seed, size)
+    answer = notes.ANSWER if name == notes.NAME else None
+    return Benchmark(name, problems, f"built in, seed {seed}, size {size}", answer=answer)
 
 
 def _read(name: str, path: str | os.PathLike[str] | None, revision: str | None) -> Benchmark:

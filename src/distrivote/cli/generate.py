@@ -107,7 +107,7 @@ def generate(
         typer.Option(
             metavar="KIND",
             help="What an answer is: boxed, math, number, choice, short, json, tool, code or text; by default"
-            " boxed or choice as the template says, else what a reply marks as its answer.",
+            " what the benchmark or its template says, else what a reply marks as its answer.",
             show_default=False,
             rich_help_panel=QuestionOptions.panel,
         ),

@@ -103,6 +103,7 @@ def generate_run(
     limit: int | None = None,
     stop_when: str | StopRule | None = None,
     total: int | None = None,
+    answer: str | None = None,
     same: str | None = None,
     shard: Shard | str | None = None,
     keep: Keep = Keep(),  # noqa: B008
@@ -127,6 +128,7 @@ def generate_run(
         stop_when: A rule that ends the sampling of a question once its vote is settled.
         total: How many trajectories all questions have together, spread to where they help most; then
             `budget` is the most that one may have. A larger total only adds.
+        answer: What an answer is, the name of a kind; by default what the benchmark or its template says.
         same: When two answers are equal, by name; by default what the questions say.
         shard: The share of the questions to sample here, as "1/4"; other processes sample the others.
         keep: What to store of each trajectory.
@@ -149,6 +151,7 @@ def generate_run(
         rule=stop_rule(stop_when),
         total=total,
         shard=shard if isinstance(shard, Shard) else Shard.parse(shard),
+        answer=answer,
         same=same,
     )
     return sample_run(

@@ -48,15 +48,20 @@ class RunSettings:
     """When two answers are equal, by name; None: what the problems say."""
 
     answer: str | None = None
-    """What an answer is, the name of a kind; None: what the template says."""
+    """What an answer is, the name of a kind; None: what the benchmark or its template says."""
 
     def __post_init__(self) -> None:
         for problem in self.benchmark.problems:
             self.equality.check_truth(problem.answer)
 
     @property
+    def kind(self) -> str | None:
+        """What an answer is, as the run records it; None: what the template says."""
+        return self.benchmark.answer if self.answer is None else self.answer
+
+    @property
     def equality(self) -> Equality:
-        usual = self.benchmark.problems[0].same if self.answer is None else kind_named(self.answer)
+        usual = self.benchmark.problems[0].same if self.kind is None else kind_named(self.kind)
         return equality(usual if self.same is None else self.same)
 
     def manifest(self, engine: str, model: str, request: Mapping[str, Any] | None = None) -> Manifest:
@@ -76,7 +81,7 @@ class RunSettings:
             stop_when=self._ends,
             same=self.equality.name,
             system=self.benchmark.system,
-            answer=self.answer,
+            answer=self.kind,
             request=request,
         )
 
