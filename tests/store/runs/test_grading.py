@@ -13,7 +13,8 @@ import pytest
 
 from distrivote import Problem, SamplingParams, Trajectory, solve
 from distrivote.answers import equality as equality_module
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Equality, Same
+from distrivote.answers.kinds import kind_named
 from distrivote.answers.remarks import Remarks
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import InputError, MissingPackageError
@@ -36,7 +37,7 @@ RIGHT = [True] * 9 + [False] * 6
 CLASSES = [0] * 9 + [1] * 6
 
 
-def graded(path: Path, same: str | None = None) -> tuple[list[int], list[bool]]:
+def graded(path: Path, same: Same | None = None) -> tuple[list[int], list[bool]]:
     table = Run.open(path, same).table(["answer_class", "correct"])
     return table["answer_class"].to_pylist(), table["correct"].to_pylist()
 
@@ -306,3 +307,13 @@ def test_a_question_is_settled_by_the_notion_of_its_run(tmp_path: Path) -> None:
 def test_a_simulated_run_is_compared_as_text() -> None:
     old = Manifest("simulate", "m", "", "b", {})
     assert Grading.of(old).same.name == "text"
+
+
+def test_answers_that_only_a_kind_finds_are_graded_by_it(tmp_path: Path) -> None:
+    truth = '{"name": "Anna", "age": 31}'
+    texts = ['{"age": 31, "name": "Anna"}', '{"age": 13, "name": "Anna"}']
+    rows = [Row(question_id="q", sample=at, ground_truth=truth, text=text) for at, text in enumerate(texts)]
+    formula_run(tmp_path / "run", *rows)
+    compact(tmp_path / "run")  # stored as wrong: no answer was found in them
+    assert graded(tmp_path / "run") == ([-1, -1], [False, False])
+    assert graded(tmp_path / "run", kind_named("json")) == ([0, 1], [True, False])

@@ -130,7 +130,9 @@ def classified(table: pa.Table, grading: Grading) -> Classified:
         remarks[names[start].as_py()] = found.remarks
         for row, number in zip(range(start, end), found.classes.ids, strict=True):
             was = classes[row]
-            ours = again and not grading.told and was is not None and was >= 0
+            # What a file says of a trajectory without an answer stays.
+            is_answered = was is not None and (was >= 0 or answers[row] is not None)
+            ours = again and not grading.told and is_answered
             if truth is not None and (ours or correct[row] is None):
                 correct[row] = number in found.right
             classes[row] = number
