@@ -158,6 +158,7 @@ def progress_sum(watch: Watch | None) -> Generator[Watch | None]:
             before.n_tokens + progress.n_tokens,
             progress.n_live,
             before.n_reflections + progress.n_reflections,
+            progress.partial,
         )
         if watch is not None:
             watch(latest)

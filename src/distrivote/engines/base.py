@@ -77,6 +77,14 @@ def _require(fits: bool, name: str, value: object, allowed: str) -> None:
         raise InputError(f"{name} is {value}", hint=f"give {allowed}", argument=name)
 
 
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A trajectory in progress, as far as it has come."""
+
+    index: int
+    text: str
+
+
 class Progress(NamedTuple):
     """How far a call has come, for displays."""
 
@@ -85,6 +93,9 @@ class Progress(NamedTuple):
 
     n_live: int
     n_reflections: int
+    partial: Callable[[], Partial | None] | None = None
+    """Returns one of those in progress, the same one until it has finished; None if the engine has no texts
+    before the end. It may be called from any thread."""
 
 
 Watch: TypeAlias = Callable[[Progress], None]
@@ -338,6 +349,7 @@ def in_turn(
             before.n_tokens + progress.n_tokens,
             progress.n_live,
             before.n_reflections + progress.n_reflections,
+            progress.partial,
         )
         if watch is not None:
             watch(latest)

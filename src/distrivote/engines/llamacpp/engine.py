@@ -143,6 +143,7 @@ class LlamaCppEngine(BaseEngine):
                             n_tokens + sum(len(drive.tokens) for drive in drives),
                             len(live),
                             n_reflections + sum(drive.n_reflections for drive in drives),
+                            min(drives, key=lambda drive: drive.index).partial if drives else None,
                         )
                     )
                 for drive in finished:

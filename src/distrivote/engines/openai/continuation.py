@@ -56,6 +56,10 @@ class SteeredReply:
         """What the next reply has to follow."""
         return "".join(self._texts)
 
+    def so_far(self) -> str:
+        """Return the text that has come."""
+        return self.prefix
+
     @property
     def n_left(self) -> int:
         """How many tokens there is room for."""

@@ -80,6 +80,10 @@ class StreamedReply:
         """How long the text is that has come."""
         return self._n_characters
 
+    def so_far(self) -> str:
+        """Return the text that has come, thinking that was split off before the rest."""
+        return "\n\n".join("".join(part) for part in (self._thinking, self._content) if part)
+
     @property
     def is_over(self) -> bool:
         return self.stopped or self.finish_reason is not None

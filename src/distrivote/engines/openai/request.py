@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distrivote.confidence.tokens import entries_given, token_confidence, token_entropy
-from distrivote.engines.base import Job
+from distrivote.engines.base import Job, Partial
 from distrivote.engines.openai.asking import chunks_of
 from distrivote.engines.openai.capabilities import continued_prompt, prompt_text
 from distrivote.engines.openai.client import Server
@@ -50,7 +50,10 @@ class Begun(NamedTuple):
 class Item:
     """Trajectories of one job that are asked for together."""
 
-    __slots__ = ("begun", "flawed", "indices", "job", "n_again", "n_reflections", "n_tokens", "number")
+    __slots__ = (
+        *("begun", "first", "flawed", "indices", "job", "n_again", "n_reflections", "n_tokens", "number"),
+        "text",
+    )
 
     def __init__(self, number: int, job: Job, indices: Sequence[int], n_again: int = 0) -> None:
         self.number = number
@@ -71,6 +74,15 @@ class Item:
 
         self.n_tokens = 0
         self.n_reflections = 0
+        self.first = self.indices[0]
+        self.text: Callable[[], str] | None = None
+        """Returns what has come of its first trajectory."""
+
+    def partial(self) -> Partial | None:
+        """Return its first trajectory as far as it has come, None if it is over or has not begun."""
+        if self.text is None or self.first not in self.indices:
+            return None
+        return Partial(self.first, self.text())
 
     def drop(self) -> bool:
         """Let go of what is missing if its job is over, and say whether it is."""
@@ -147,6 +159,7 @@ class Sampler:
             xargs=xargs,
         )
         replies = {index: StreamedReply(job.params.stop, at) for at, index in enumerate(indices)}
+        item.text = replies[indices[0]].so_far
         try:
             await self._stream(server, item, prompt, body, replies)
         except Fault as fault:
@@ -329,6 +342,7 @@ class Sampler:
             reply, n_prompt = item.begun.reply.fork(), item.begun.n_prompt
             prefix = reply.prefix
             reply.begin(echo=prefix)
+        item.text = reply.so_far
         while reply.finish_reason is None:
             prompt = await self._continued(server, job, plan, prefix)
             body = request_body(

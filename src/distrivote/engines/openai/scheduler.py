@@ -101,6 +101,7 @@ class Call:
             self._n_tokens + sum(item.n_tokens for item in live),
             len(live),
             self._n_reflections + sum(item.n_reflections for item in live),
+            min(live, key=lambda item: (item.number, item.first)).partial if live else None,
         )
 
     async def run(self, servers: Sequence[Server], room: asyncio.Semaphore, n_parallel: int) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.engines.base import SamplingParams
+from distrivote.engines.base import Partial, SamplingParams
 from distrivote.engines.tokens.sampling import Logits, Position, TokenSampler, with_exchanged
 from distrivote.engines.tokens.spelling import cut
 from distrivote.engines.tokens.tables import CONTEXT, tokens_after
@@ -222,6 +222,10 @@ class Drive:
             self.finish_reason = "length"
             return None
         return Next(token)
+
+    def partial(self) -> Partial:
+        """Return the text so far."""
+        return Partial(self.index, "".join(self._texts))
 
     def trajectory(self, n_prompt_tokens: int | None = None) -> Trajectory:
         """Return the trajectory so far, after a prompt of `n_prompt_tokens` tokens."""

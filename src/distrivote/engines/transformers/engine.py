@@ -227,6 +227,7 @@ class _Decoding:
                 self._n_tokens + sum(len(row.drive.tokens) for row in self._open),
                 len(self._open),
                 self._n_reflections + sum(row.drive.n_reflections for row in self._open),
+                self._open[0].drive.partial if self._open else None,
             )
         )
         for row in finished:
