@@ -275,6 +275,7 @@ class Poll:
         notes = [*self._pool.notes_on(pairs), *self.kind.notes]
         ballot = self._ballot(readings, notes if failure is None else [str(stopped), *notes])
         tally = vote(ballot, method=self.method, calibration=self._calibration)
+        tally = replace(tally, calibrated=tally.calibrated and self.kind.calibrated)
         if self.kind.pick is not None and tally.answer is not None:
             best = next(at for at, reading in enumerate(readings) if reading.vote == tally.answer)
             tally = replace(tally, best=best)

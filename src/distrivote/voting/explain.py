@@ -111,10 +111,22 @@ def _weighing(tally: Tally, weighing: Weighing) -> str:
 
 
 def _probability(tally: Tally) -> str:
-    line = f"The probability that {tally.answer} is right is {tally.probability:.0%}"
     if tally.calibrated:
-        return line + "."
-    return f"{line}, which was not fitted on pools of {count(tally.n_cast, 'answer')}."
+        return f"The probability that {tally.answer} is right is {likely(tally.probability)}."
+    return (
+        f"There is no probability: none was fitted on pools like this one ({count(tally.n_cast, 'answer')})."
+    )
+
+
+def likely(probability: float) -> str:
+    """Return a probability in percent; nothing is certain, so never 0% or 100%.
+
+    >>> likely(0.824), likely(0.9999), likely(0.001)
+    ('82%', '> 99%', '< 1%')
+    """
+    if probability > 0.99:
+        return "> 99%"
+    return "< 1%" if probability < 0.01 else f"{probability:.0%}"
 
 
 def _odds(odds: float) -> str:

@@ -155,7 +155,7 @@ def test_answers_without_a_confidence_are_not_in_the_picture_but_in_the_votes() 
 
 def test_a_vote_without_any_confidence_has_no_picture_and_says_why() -> None:
     text = shown(Ballot.of(["4", "5", "4"]))
-    assert "67% of the votes · majority voting, because there are no confidences" in text
+    assert "2 of 3 answers say so · majority voting, because there are no confidences" in text
     assert "(majority voting, not dis-gmm)" in text
     assert "likely right" not in text
 
@@ -163,4 +163,4 @@ def test_a_vote_without_any_confidence_has_no_picture_and_says_why() -> None:
 def test_best_of_negative_numbers_shows_shares_of_votes() -> None:
     text = shown(Ballot.of(["4", "5", "5", "6"], [-0.1, -0.4, -0.3, None]), "bon")
     assert "4 wins with 33% of the votes (bon); majority voting would have said 5." in " ".join(text.split())
-    assert [line.split()[0] for line in text.splitlines() if "%" in line][1:3] == ["4", "5"]
+    assert [line.split()[0] for line in text.splitlines() if "%" in line][:2] == ["4", "5"]

@@ -58,6 +58,9 @@ class Kind:
     by_field: bool = False
     """Whether the result is put together from votes on each field."""
 
+    calibrated: bool = True
+    """Whether its probabilities can be relied on. They can't where being the same is a matter of degree."""
+
     schema: Schema | None = None
     """What JSON must satisfy."""
 

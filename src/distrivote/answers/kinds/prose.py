@@ -20,4 +20,4 @@ def whole_reply(text: str) -> Extraction | None:
     return Extraction(text[start:end], end, start) if start < end else None
 
 
-TEXT = Kind("text", whole_reply, NAMED["content"], "text", is_long=True, pick=medoid)
+TEXT = Kind("text", whole_reply, NAMED["content"], "text", is_long=True, pick=medoid, calibrated=False)

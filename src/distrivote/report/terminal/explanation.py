@@ -14,11 +14,13 @@ from rich.text import Text
 
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.naming import names_of
+from distrivote.nouns import count
 from distrivote.report.terminal.columns import INDENT, Column, indented, lines_of
 from distrivote.report.terminal.histogram import histogram
 from distrivote.report.terminal.palette import CHECK, CROSS, ELLIPSIS, Palette, palette
 from distrivote.report.text import shortened, told
 from distrivote.voting.ballot import Answer
+from distrivote.voting.explain import likely
 from distrivote.voting.tally import Tally
 
 _MOST_ANSWERS = 8
@@ -98,8 +100,11 @@ def _answer(
         else:
             too = "too" if tally.majority == tally.answer else "instead"
             beside = f" · majority voting says {shortened(in_line(str(tally.majority)), 40)} {too}"
-    whole = "votes" if tally.shares_votes else "score"
-    facts = indented(f"{tally.share:.0%} of the {whole}{beside}", width)
+    if tally.calibrated:
+        sure = f"{likely(tally.probability)} likely right"
+    else:
+        sure = f"{tally.votes[tally.answer]:,} of {count(tally.n_cast, 'answer')} say so"
+    facts = indented(f"{sure}{beside}", width)
     return [facts] if is_long else [line, facts]
 
 
