@@ -58,7 +58,9 @@ class TallyDocument(TypedDict):
     answer: Annotated[str | None, "The answer to believe; null if there is none, or if it is withheld."]
     share: Annotated[float, "The winner's share of the score; not a probability."]
     probability: Annotated[float, "How probable it is that the winner is right; 0 without one."]
-    calibrated: Annotated[bool, "Whether probabilities were fitted on pools of this size."]
+    calibrated: Annotated[
+        bool, "Whether probabilities were fitted on pools of this size and for this kind of answer."
+    ]
     abstained: Annotated[bool, "Whether the winner is less probable than `min_probability`."]
     withheld: Annotated[str | None, "The winner, if it is withheld for that reason; otherwise null."]
     withheld_reason: Annotated[str | None, "The reason in a sentence, which does not name the winner."]
@@ -140,6 +142,13 @@ class TrajectoryDocument(TypedDict):
     text: Annotated[str | None, "The reply; null in lists of stored trajectories."]
 
 
+class RunnerUpDocument(TypedDict):
+    """The value of a field that came second."""
+
+    value: Annotated[Any, "The value."]
+    votes: Annotated[int, "Trajectories that have it there."]
+
+
 class FieldDocument(TypedDict):
     """The vote on one value of a JSON answer."""
 
@@ -150,6 +159,9 @@ class FieldDocument(TypedDict):
     share: Annotated[float | None, "Of the score of all values there."]
     probability: Annotated[float | None, "How probable the value is."]
     confidence: Annotated[float | None, "The mean confidence of those that have it."]
+    runner_up: Annotated[
+        RunnerUpDocument | None, "The most frequent other value there; null if there is no other."
+    ]
 
 
 class SolutionDocument(TallyDocument):
@@ -284,6 +296,7 @@ DOCUMENTS: tuple[type, ...] = (
     ReflectionDocument,
     SolutionDocument,
     FieldDocument,
+    RunnerUpDocument,
     AskDocument,
     MessageDocument,
     VotesDocument,

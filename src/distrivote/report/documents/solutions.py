@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from distrivote.answers.structured.fields import FieldVote
 from distrivote.problem import Problem
 from distrivote.report.documents.fields import (
     AskDocument,
     FieldDocument,
     MessageDocument,
+    RunnerUpDocument,
     SolutionDocument,
     TrajectoryDocument,
 )
@@ -69,9 +71,15 @@ def _fields(solution: Solution) -> list[FieldDocument] | None:
             "share": number(each.share),
             "probability": number(each.probability),
             "confidence": number(each.confidence),
+            "runner_up": _runner_up(each),
         }
         for each in solution.composed.fields
     ]
+
+
+def _runner_up(each: FieldVote) -> RunnerUpDocument | None:
+    second = each.runner_up
+    return None if second is None else {"value": second.value, "votes": second.votes}
 
 
 def trajectory_documents(solution: Solution, controller: Controller | None) -> list[TrajectoryDocument]:
