@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
 from distrivote.evaluation.results import Cell, Column, Row, Table
+from distrivote.report.terms import terms_in
 
 _T = TypeVar("_T")
 Mark: TypeAlias = Literal["best", "tied", ""]
@@ -167,4 +168,4 @@ def legend(table: Table) -> list[str]:
         phrases.append("±: standard deviation over repeats (draws)")
     if any(cell.paper for cell in cells):
         phrases.append(f"{PAPER}: the published number")
-    return phrases
+    return phrases + terms_in(table)

@@ -17,6 +17,7 @@ from distrivote.evaluation.experiments.tables import (
     Measured,
     Paper,
     common_words,
+    difference_chart,
     difference_table,
     line_table,
     paper_field,
@@ -113,6 +114,7 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
         if differences is not None:
             title = f"{study.model}: is the AUROC within questions really different?"
             tables.append(Table(differences.name, title, _as_numbers(differences.columns), differences.rows))
+            charts.append(difference_chart(study, differences, "number"))
         charts += [_histogram(setting, study, ways), _by_rank(setting, study, ways)]
         charts += [_by_side(setting, study, ways)]
         notes += no_ssc_note(study)

@@ -25,7 +25,7 @@ from distrivote.evaluation.experiments.base import (
 )
 from distrivote.evaluation.paper.published import BENCHMARKS
 from distrivote.evaluation.paper.runs import paper_temperature
-from distrivote.evaluation.results import Cell, Column, Row, Table
+from distrivote.evaluation.results import Axis, Cell, Chart, Column, Row, Table
 from distrivote.evaluation.scoring import Scores
 from distrivote.evaluation.studies import Study
 from distrivote.nouns import count
@@ -205,6 +205,22 @@ def difference_table(
         f"{study.model}: which differences are real? Paired by question and draw",
         columns,
         tuple(fields),
+    )
+
+
+def difference_chart(study: Study, table: Table, kind: Literal["percent", "number"] = "percent") -> Chart:
+    """Return the differences of a table with their intervals."""
+    n_real = sum(row["real"] == "yes" for row in table.rows)
+    return Chart(
+        f"{slug(study.model)}-differences",
+        "Which differences are real?",
+        f"{study.model}: {n_real} of {count(len(table.rows), 'difference')}; the 95% interval leaves out 0",
+        "points",
+        Axis("pair", "Methods", "text"),
+        Axis("difference", "Difference", kind, zero=True),
+        table.rows,
+        low="difference_low",
+        high="difference_high",
     )
 
 

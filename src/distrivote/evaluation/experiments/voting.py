@@ -18,6 +18,7 @@ from distrivote.evaluation.experiments.tables import (
     Measured,
     Paper,
     budget_words,
+    difference_chart,
     difference_table,
     disagreements,
     line_table,
@@ -141,6 +142,8 @@ def _table_experiment(
             if differences is not None:
                 tables.append(differences)
             charts.append(bars(setting, study, rows, title, paper))
+            if differences is not None:
+                charts.append(difference_chart(study, differences))
         return Findings(tables, charts, notes)
 
     return Experiment(name, title, make, lambda setting: asks_of(setting, lines))

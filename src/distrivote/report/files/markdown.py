@@ -8,6 +8,7 @@ from distrivote.evaluation.results import Report, Table
 from distrivote.report.cells import PAPER, TIED, Shown, doubled, is_numeric, legend, rows_beside, shown_cells
 from distrivote.report.settings import settings_line
 from distrivote.report.text import visible
+from distrivote.report.verdict import verdict
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
@@ -15,6 +16,7 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|~$"} | {"<": "&lt;", ">"
 def report_markdown(report: Report) -> str:
     """Return every table of the report under the title of its experiment, and all notes."""
     parts = ["# Evaluation", escaped(settings_line(report))]
+    parts += [_notes(found)] if (found := verdict(report)) else []
     parts += [_notes(report.notes)] if report.notes else []
     for result in report.results:
         parts.append(f"## {escaped(result.title)}")

@@ -31,6 +31,7 @@ from distrivote.report.charts.chart import (
 from distrivote.report.charts.series import SOLID, Style
 from distrivote.report.settings import spelt, spoken
 from distrivote.report.text import visible
+from distrivote.report.verdict import verdict
 
 try:
     import vl_convert
@@ -74,6 +75,7 @@ def report_page(report: Report) -> str:
 </header>
 {_contents(report)}
 <main>
+{_verdict(report)}
 {_what_was_run(report)}
 {sections}
 </main>
@@ -115,7 +117,15 @@ def _safe(text: object) -> str:
     return escape(visible(str(text)), quote=True)
 
 
-# What was run
+# What was found, and what was run
+
+
+def _verdict(report: Report) -> str:
+    found = verdict(report)
+    if not found:
+        return ""
+    items = "".join(f"<li>{_safe(sentence)}</li>" for sentence in found)
+    return f'<section id="verdict"><h2>What was found</h2><ul class="verdict">{items}</ul></section>'
 
 
 def _told(report: Report) -> str:

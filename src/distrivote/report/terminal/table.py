@@ -110,5 +110,5 @@ def _filled(phrases: Sequence[str], width: int) -> list[Text]:
         if lines and INDENT + len(lines[-1]) + 3 + len(phrase) <= width:
             lines[-1] += f" · {phrase}"
         else:
-            lines.append(phrase)
+            lines += textwrap.wrap(phrase, max(20, width - INDENT))
     return [Text(" " * INDENT + line, style="dim", no_wrap=True) for line in lines]
