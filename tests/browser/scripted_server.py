@@ -18,10 +18,12 @@ from browser.scripted_votes import HOSTILE, Json, final, made, tally, trajectori
 
 KEY = "sesame"
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self';"
+    " connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+TYPES["woff2"] = "font/woff2"
 MEGABYTE = "All work and no play. " * 50_000
 
 SETTINGS: Json = {
@@ -38,6 +40,37 @@ SETTINGS: Json = {
         "ssc": {"alpha": 0.8, "delta": 0.8, "reflection": "wait", "split": "paragraph"},
     },
     "has_run": True,
+}  # fmt: skip
+
+
+REPLY = """## Plan
+
+1. Take **five**, that is $\\frac{10}{2}$.
+2. Add `7`.
+
+```python
+print(5 + 7)
+```
+
+| n | sum |
+|---|---|
+| 2 | 12 |
+
+See [this](https://example.org/) and [that](javascript:alert(1)).
+"""
+FIELD: Json = {"path": "name", "value": "Tom", "votes": 9, "n": 10, "share": 0.9, "probability": 0.9}
+MORE: dict[str, Json] = {
+    "markdown": {"reply": REPLY, "answer_kind": "math", "template": "math"},
+    "sure": {"probability": 0.99999},
+    "text": {"calibrated": False},
+    "no confidences": {"fallback": True},
+    "fields": {
+        "answer_kind": "json:fields", "template": "plain", "reply": '{"name": "Tom", "age": 7}',
+        "fields": [
+            FIELD | {"confidence": 12.0, "runner_up": {"value": "Tim", "votes": 1}},
+            FIELD | {"path": "age", "value": 7, "confidence": None, "runner_up": None},
+        ],
+    },
 }  # fmt: skip
 
 
@@ -60,11 +93,17 @@ def events(body: Json) -> Iterator[tuple[str, Any]]:
     yield "queued", {"n_before": 1}
     yield (
         "started",
-        {"id": "ask-1", "model": "smollm2-135m", "engine": "embedded"} | {w: body[w] for w in words},
+        {"id": f"ask-{budget}-{len(question)}", "model": "smollm2-135m", "engine": "embedded"}
+        | {w: body[w] for w in words},
     )
     if question == "nothing":
         message = "none of 32 trajectories gave an answer: ask for one in \\boxed{}"
         yield "error", {"error": {"message": message, "type": "no_answer", "param": None, "code": None}}
+        return
+    if question == "slow":
+        for text, is_more in (("Let us ", False), ("see.\n", True), ("Once more", False)):
+            yield "partial", {"index": 3, "text": text, "is_more": is_more}
+        yield "hold", {}
         return
     pool = script_of(question, budget)
     n_tokens = 0
@@ -82,7 +121,7 @@ def events(body: Json) -> Iterator[tuple[str, Any]]:
         if (counted := tally(pool[:n], body["method"])) is not None:
             yield "tally", counted
     failed = "the engine failed after 5 of 32 trajectories, which the vote rests on: it ran out of memory"
-    yield "final", final(pool, budget, failed if question == "dies" else None)
+    yield "final", final(pool, budget, failed if question == "dies" else None) | MORE.get(question, {})
 
 
 def script_of(question: str, budget: int) -> list[Json]:
@@ -186,6 +225,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         try:
             for name, data in events(body):
+                if name == "hold":
+                    self.script.gone.wait(30)
+                    return
                 self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n: still here\n\n".encode())
                 self.wfile.flush()
                 if self.script.pause:

@@ -138,6 +138,7 @@ def test_every_method_and_rule_of_the_server_can_be_chosen(page: Page) -> None:
         page.select_option("#method", method)
         ask(page)
         assert page.locator(".votes tbody tr").count() > 0
+    page.click("#more summary")
     rules = page.locator("#stop-when option").evaluate_all("all => all.map((each) => each.value)")
     for rule in rules:
         page.select_option("#stop-when", rule)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import httpx2 as httpx
 import pytest
 
+from distrivote.engines.base import BaseEngine, Job, Partial, Progress, Watch
 from distrivote.engines.replay import ReplayEngine
 from distrivote.reading import Reader, Reading
-from distrivote.steering import ENDED
+from distrivote.steering import ENDED, Controller
 from distrivote.trajectory import Trajectory
 from distrivote.voting.stopping import RULES
 from serving import POOL, SlowEngine, reply, serving
@@ -178,3 +181,61 @@ def test_a_trajectory_is_measured_once_for_the_rule_the_page_and_the_vote(
     events = events_of(url, {"question": "How many?", "template": "math", "stop_when": rule})
     assert events[-1][0] == "final"
     assert sorted(measured) == list(range(20))
+
+
+class HeldEngine(BaseEngine):
+    """Gives a burst of trajectories at once, and then one whose text grows until it is let go."""
+
+    name = model = "held"
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+
+    def sample_job(
+        self,
+        job: Job,
+        controller: Controller | None,  # noqa: ARG002
+        watch: Watch | None,
+    ) -> Generator[Trajectory]:
+        *burst, last = job.indices
+        for index in burst:
+            yield replace(reply("12", 10.0 + index / 10), index=index)
+        words = ["Let ", "me ", "think.", " Wait"]
+        for n in itertools.count(1):
+            if self.let_go.wait(0.05):
+                break
+            if watch is not None:
+                shown = Partial(last, "".join(words[:n]))
+                watch(Progress(n, 1, 0, lambda shown=shown: shown))
+        yield replace(reply("35", 9.0), index=last)
+
+
+def test_the_leading_answer_is_that_of_all_trajectories_that_were_told() -> None:
+    engine = HeldEngine()
+    seen: list[tuple[str, Any]] = []
+    text, tallied = "", 0
+    asked = {"question": "How many?", "budget": 18}
+    with serving(engine) as url, httpx.stream("POST", f"{url}/api/ask", json=asked, timeout=60) as stream:
+        lines = stream.iter_lines()
+        for line in lines:
+            if not line.startswith("event: "):
+                continue
+            name, data = line.removeprefix("event: "), json.loads(next(lines).removeprefix("data: "))
+            seen.append((name, data))
+            tallied = data["n_trajectories"] if name == "tally" else tallied
+            if name == "partial":
+                text = text + data["text"] if data["is_more"] else data["text"]
+            if tallied == 17 and text.startswith("Let me think."):
+                engine.let_go.set()  # only now the rest may come
+    names = [name for name, _ in seen]
+    assert names[-1] == "final"
+    assert names.count("trajectory") == 18
+    assert {data["index"] for name, data in seen if name == "partial"} == {17}
+
+
+def test_a_system_message_goes_before_the_question(url: str) -> None:
+    events = events_of(url, {"question": "How many?", "system": "Be brief.", "template": "plain"})
+    assert events[0][1]["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "How many?"},
+    ]

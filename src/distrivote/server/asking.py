@@ -101,7 +101,7 @@ class _Sampling:
 
     async def run(self, watched: bool) -> AsyncGenerator[Moved | Trajectory]:
         """Take trajectories in as they finish and, if anybody watches, yield them and the progress."""
-        seen = self._progress
+        seen = 0, self._progress
         pump = asyncio.ensure_future(self._pump())
         pump.add_done_callback(lambda _: self._arrived.set())
         try:
@@ -110,8 +110,9 @@ class _Sampling:
                     async with asyncio.timeout(TICK):
                         await self._arrived.wait()
                 self._arrived.clear()
-                if watched and not self._inbox and self._progress != seen:
-                    seen = self._progress
+                now = self._n_done, self._progress
+                if watched and not self._inbox and now != seen:
+                    seen = now
                     yield self._moved()
                 while self._inbox:
                     trajectory = self._inbox.popleft()

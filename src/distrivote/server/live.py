@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from distrivote.engines.base import Partial, Progress
 from distrivote.errors import DistrivoteError
 from distrivote.poll import Poll
 from distrivote.report.documents import tally_document, trajectory_document
@@ -58,7 +59,7 @@ async def _events(service: Service, question: Question) -> AsyncGenerator[bytes]
 
 async def _updates(service: Service, question: Question) -> AsyncGenerator[tuple[str, Mapping[str, Any]]]:
     poll = question.poll(eager=True)
-    n_told, has_answer, tallied = 0, False, 0.0
+    shown = _Shown()
     async with aclosing(ask(service.backend.engine, service.queue, question, poll)) as updates:
         async for update in updates:
             if isinstance(update, Queued):
@@ -67,28 +68,68 @@ async def _updates(service: Service, question: Question) -> AsyncGenerator[tuple
                 yield "started", _started(service, question, poll)
             elif isinstance(update, Moved):
                 yield "progress", _progress(update, question)
+                if (more := shown.more_of(update.progress)) is not None:
+                    yield "partial", more
+                # After the last one of a burst nothing else may come for minutes: what is due is sent now.
+                if shown.is_behind:
+                    yield "tally", await asyncio.to_thread(shown.tally, poll)
             elif isinstance(update, Trajectory):
                 told = await asyncio.to_thread(_trajectory, update, poll)
                 yield "trajectory", told
-                n_told, has_answer = n_told + 1, has_answer or told["answer"] is not None
-                if time.monotonic() - tallied >= _BETWEEN_TALLIES and has_answer:
-                    yield "tally", await asyncio.to_thread(_tally, poll, n_told)
-                    tallied = time.monotonic()
+                shown.add(told)
+                if shown.is_behind and shown.is_due:
+                    yield "tally", await asyncio.to_thread(shown.tally, poll)
             else:
                 service.metrics.voted(update)
                 yield "final", answered_document(update)
+
+
+class _Shown:
+    """What the page has been sent."""
+
+    def __init__(self) -> None:
+        self._n_told = self._n_tallied = 0
+        self._has_answer = False
+        self._tallied = 0.0
+        self._partial = Partial(-1, "")
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last tally lacks trajectories that the page has."""
+        return self._has_answer and self._n_tallied < self._n_told
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() - self._tallied >= _BETWEEN_TALLIES
+
+    def add(self, told: TrajectoryDocument) -> None:
+        self._n_told += 1
+        self._has_answer = self._has_answer or told["answer"] is not None
+
+    def tally(self, poll: Poll) -> TallyDocument:
+        """Return the vote on the trajectories that the page has; nothing is withheld yet."""
+        solution = poll.so_far(self._n_told)
+        document = tally_document(
+            solution.tally, solution.ballot, [each.index for each in solution.trajectories]
+        )
+        self._n_tallied, self._tallied = self._n_told, time.monotonic()
+        return document
+
+    def more_of(self, progress: Progress) -> dict[str, Any] | None:
+        """Return what is new of the trajectory that is shown while it grows, None if nothing is."""
+        partial = None if progress.partial is None else progress.partial()
+        if partial is None or partial == self._partial or not partial.text:
+            return None
+        before, self._partial = self._partial, partial
+        is_more = before.index == partial.index and partial.text.startswith(before.text)
+        text = partial.text[len(before.text) :] if is_more else partial.text
+        return {"index": partial.index, "text": text, "is_more": is_more}
 
 
 def _trajectory(trajectory: Trajectory, poll: Poll) -> TrajectoryDocument:
     """Return a trajectory as the page shows it."""
     reading = poll.reading(trajectory.index)
     return trajectory_document(trajectory, reading.vote, reading.confidence, poll.steering)
-
-
-def _tally(poll: Poll, n: int) -> TallyDocument:
-    """Return the vote on the trajectories that the page has; nothing is withheld yet."""
-    solution = poll.so_far(n)
-    return tally_document(solution.tally, solution.ballot, [each.index for each in solution.trajectories])
 
 
 def _started(service: Service, question: Question, poll: Poll) -> dict[str, Any]:
@@ -122,6 +163,8 @@ def _progress(moved: Moved, question: Question) -> dict[str, Any]:
     return {
         "n_done": moved.n_done,
         "budget": question.budget,
-        **moved.progress._asdict(),
+        "n_tokens": moved.progress.n_tokens,
+        "n_live": moved.progress.n_live,
+        "n_reflections": moved.progress.n_reflections,
         "seconds": round(moved.seconds, 3),
     }

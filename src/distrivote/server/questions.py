@@ -205,7 +205,8 @@ def question_of_page(body: AskRequest, backend: Backend) -> Question:
     if not body.question.strip():
         raise InputError("the question is empty: ask something")
     method = _method(body.method, backend)
-    problem = Problem(body.question, template=_checked(body.template or backend.settings.template))
+    template = _checked(body.template or backend.settings.template)
+    problem = Problem(body.question, template=template, system=body.system or None)
     return Question(
         problem=problem,
         answer=_answer(body.answer, backend.settings),

@@ -197,6 +197,7 @@ class AskRequest(Fields):
     """What the page asks."""
 
     question: str = Field(min_length=1)
+    system: str | None = Field(default=None, description="A system message; none if not said.")
     budget: Budget = None
     method: Method = None
     ssc: Ssc = None

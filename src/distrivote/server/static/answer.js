@@ -1,54 +1,62 @@
-// The answer as a card: what was chosen, how clearly, what a plain majority would have said, and at what cost.
+// The answer as a card: how likely it is right, what was chosen, the reply, what a majority says, and the cost.
 
 import { el, help, say } from "./dom.js";
-import { count, known, percent, seconds } from "./numbers.js";
-import { answerSpan, prose } from "./prose.js";
+import { codeBlock, copied, markdown } from "./markdown.js";
+import { count, known, likely, seconds } from "./numbers.js";
+import { answerSpan } from "./prose.js";
+
+/** An answer of more characters, or of several lines, is read as the reply and not as a headline. */
+const HEADLINE = 120;
 
 export class AnswerCard {
-  constructor() {
+  /** `actions` are buttons that belong to a finished vote. */
+  constructor(actions = []) {
     this.label = el("h2", { class: "eyebrow" });
     this.answer = el("p", { class: "answer", "aria-live": "polite" });
     this.verdict = el("p", { class: "verdict" });
-    this.share = el("b");
+    this.likely = el("b");
     this.bar = el("i", { class: "fill kept" });
-    this.scored = el(
-      "p",
-      { class: "scored" },
+    this.probable = el(
+      "div",
+      { class: "probable" },
       el(
-        "span",
+        "p",
         {},
-        this.share,
-        " of the score ",
-        help("How much of the final vote's weight the answer got. It is not the probability that it is right."),
+        this.likely,
+        " likely right ",
+        help(
+          "How probable it is that this answer is right, by the votes and the confidences. It was calibrated on questions whose right answers are known.",
+        ),
       ),
       el("span", { class: "track", "aria-hidden": "true" }, this.bar),
     );
+    this.agreeing = el("p", { class: "quiet" });
     this.facts = el("dl", { class: "facts" });
     this.note = el("p", { class: "note" });
+    this.heading = el("h3");
     this.reply = el("div", { class: "reply-text", dir: "auto", tabindex: "0" });
     this.copy = el("button", { type: "button", class: "plain" }, "Copy");
     this.copy.addEventListener("click", () => this.#copied());
-    this.whole = el("section", { class: "reply", "aria-label": "Reply" }, el("h3", {}, "The reply"), this.copy, this.reply);
+    this.whole = el("section", { class: "reply", "aria-label": "Reply" }, this.heading, this.copy, this.reply);
+    this.actions = el("p", { class: "buttons actions" }, ...actions);
     this.element = el(
       "section",
       { class: "card", "aria-label": "Answer" },
       this.label,
       this.answer,
       this.verdict,
-      this.scored,
-      this.facts,
+      this.probable,
+      this.agreeing,
       this.note,
       this.whole,
+      this.facts,
+      this.actions,
     );
   }
 
   async #copied() {
-    try {
-      await navigator.clipboard.writeText(this.text ?? "");
-      say(this.copy, "Copied");
-    } catch {
-      getSelection()?.selectAllChildren(this.reply); // without leave to copy, it is at least selected
-    }
+    // Where copying is not allowed, the reply is at least selected.
+    if (!(await copied(this.copy, this.text ?? ""))) getSelection()?.selectAllChildren(this.reply);
   }
 
   update(vote) {
@@ -61,23 +69,69 @@ export class AnswerCard {
       this.answer.replaceChildren(answer(vote));
       this.answer.classList.toggle("long", String(vote.winner ?? "").length > 28);
     }
+    const another = this.vote !== vote;
     this.vote = vote;
     this.verdict.hidden = vote.right === null || vote.right === undefined;
     if (!this.verdict.hidden) this.verdict.replaceChildren(...verdict(vote));
-    this.scored.hidden = vote.winner === null;
-    say(this.share, percent(tally?.share));
-    this.bar.style.width = `${100 * (tally?.share ?? 0)}%`;
+    this.#drawProbability(tally, vote.winner);
     this.facts.replaceChildren(...facts(vote));
-    const notes = [vote.final?.stopped, tally?.withheld_reason].filter(Boolean);
+    const notes = [tally?.fallback ? NO_CONFIDENCES : null, vote.final?.stopped, tally?.withheld_reason].filter(Boolean);
     this.note.hidden = !notes.length;
     say(this.note, notes.join(" "));
+    this.#drawReply(vote, another);
+    this.actions.hidden = vote.state !== "finished" || !vote.final;
+  }
+
+  #drawProbability(tally, winner) {
+    const has = winner !== null && tally.calibrated !== false && known(tally.probability);
+    this.probable.hidden = !has;
+    if (has) {
+      say(this.likely, likely(tally.probability));
+      this.bar.style.width = `${100 * Math.min(0.99, tally.probability)}%`;
+    }
+    this.agreeing.hidden = has || winner === null;
+    if (!this.agreeing.hidden) say(this.agreeing, `${count(tally.votes[tally.answers[0]])} of ${count(tally.n_cast)} answers say so`);
+  }
+
+  /** The winning reply; while there is none, one of the replies as it is written. */
+  #drawReply(vote, another) {
     const text = vote.withheld ? "" : (vote.final?.reply ?? "");
-    this.whole.hidden = !text;
-    if (text !== this.text) {
+    const { partial } = vote;
+    const grows = !vote.final && vote.running && partial !== null;
+    this.whole.hidden = !text && !grows;
+    this.copy.hidden = grows;
+    this.whole.classList.toggle("grows", grows);
+    this.answer.hidden = Boolean(text) && isLong(vote.winner);
+    say(this.heading, grows ? `Trajectory ${partial.index + 1}, as it is written` : "The reply");
+    if (grows) {
+      // Plain text: a formula that is half written can't be drawn.
+      const isAtEnd = this.reply.scrollHeight - this.reply.scrollTop - this.reply.clientHeight < 24;
+      say(this.reply, partial.text);
+      if (isAtEnd || another) this.reply.scrollTop = this.reply.scrollHeight;
+      this.text = null;
+    } else if (text !== this.text) {
       this.text = text;
-      this.reply.replaceChildren(...prose(text));
+      this.reply.replaceChildren(...rendered(text, vote.final?.answer_kind ?? ""));
+      this.reply.scrollTop = 0;
       say(this.copy, "Copy");
     }
+  }
+}
+
+const NO_CONFIDENCES = "Majority voting decided: the model's server gave no log-probabilities, so there are no confidences.";
+
+const isLong = (winner) => winner !== null && (winner.length > HEADLINE || winner.includes("\n"));
+
+function rendered(text, kind) {
+  if (/^(json|tool)/.test(kind) && /^\s*[[{]/.test(text)) return [codeBlock(indented(text), "json")];
+  return markdown(text);
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
   }
 }
 
@@ -108,14 +162,11 @@ function facts(vote) {
   const { tally, final, progress } = vote;
   const rows = [];
   if (tally?.majority != null && tally.method !== "sc" && !tally.fallback) {
-    const same = tally.majority === vote.winner;
+    const same = tally.majority === tally.answers[0];
     const mark = vote.majorityRight == null ? "" : vote.majorityRight ? " ✓" : " ✗";
     const tone = vote.majorityRight ? "right" : "wrong";
-    rows.push([
-      "majority voting says",
-      [answerSpan(tally.majority, { most: 24 }), same ? " too" : " instead", mark && el("span", { class: tone }, mark)],
-      !same,
-    ]);
+    const says = same && isLong(tally.majority) ? ["the same"] : [answerSpan(tally.majority, { most: 24 }), same ? " too" : " instead"];
+    rows.push(["majority voting says", [...says, mark && el("span", { class: tone }, mark)], !same]);
   }
   if (final?.answer_kind) rows.push(["kind of answer", [`${final.answer_kind}, asked as ${final.template}`]]);
   const n = vote.trajectories.length;

@@ -2,6 +2,8 @@
 
 import { AskView } from "./ask.js";
 import { say } from "./dom.js";
+import { linked } from "./history.js";
+import { wireHistory } from "./past_list.js";
 import { Reader } from "./reader.js";
 import { RunView } from "./run.js";
 import { getJson, rememberKey } from "./server.js";
@@ -44,18 +46,20 @@ async function start() {
   const reader = new Reader();
   document.body.append(reader.element);
   const settings = await settingsOf();
-  new AskView(settings, (vote, trajectory, all) => reader.open(vote, trajectory, all), unlock);
+  const ask = new AskView(settings, (vote, trajectory, all) => reader.open(vote, trajectory, all), unlock);
   const run = settings.has_run ? new RunView(settings, reader, unlock) : null;
   $("views").hidden = run === null;
+  wireHistory();
 
   const route = () => {
-    const [, view, id] = location.hash.match(/^#\/(run)?\/?(.*)$/) ?? [];
+    const [, view, id] = location.hash.match(/^#\/(run|ask)?\/?(.*)$/s) ?? [];
     const onRun = view === "run" && run !== null;
     $("ask-view").hidden = onRun;
     $("run").hidden = !onRun;
     $("to-ask").setAttribute("aria-current", onRun ? "false" : "page");
     $("to-run").setAttribute("aria-current", onRun ? "page" : "false");
     if (onRun) run.show(id ? decodeURIComponent(id) : null);
+    else if (view === "ask" && id) ask.open(linked(id));
   };
   addEventListener("hashchange", () => {
     reader.element.close();

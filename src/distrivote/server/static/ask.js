@@ -1,24 +1,27 @@
 // The first view: a question, how often it is asked and how the vote is held, and then the vote as it comes.
 
 import { el, say } from "./dom.js";
+import { failureOf } from "./failures.js";
+import { download, linkTo, past, remember } from "./history.js";
+import { copied } from "./markdown.js";
 import { count, seconds } from "./numbers.js";
 import { ask, sentence } from "./server.js";
 import { Vote } from "./vote.js";
 import { VoteView } from "./vote_view.js";
 
 const EXAMPLES = [
-  "Tom has 5 apples and buys 7 more. How many has he?",
+  "Tom has 5 apples and buys 7 more. How many does he have?",
   "A train goes 60 km in 45 minutes. How many km does it go in 2 hours?",
   "What is the sum of the first 20 odd numbers?",
 ];
 
 const STOP_RULES = {
+  gain: "when more would gain little",
+  sure: "when the answer is probable enough",
   consensus: "when 95% of the votes agree",
   beta: "when the leader is settled",
   vote: "when the vote is settled",
 };
-
-const FAILURES = { no_answer: "There is nothing to vote on", engine_error: "The model failed" };
 
 const $ = (id) => document.getElementById(id);
 
@@ -27,7 +30,9 @@ export class AskView {
   constructor(settings, read, unlock) {
     this.settings = settings;
     this.unlock = unlock;
-    this.view = new VoteView(read);
+    this.link = el("button", { type: "button", class: "link", on: { click: () => copied(this.link, location.href) } }, "Copy link");
+    this.export = el("button", { type: "button", class: "link", on: { click: () => this.#download() } }, "Export JSON");
+    this.view = new VoteView(read, "newest", [this.link, this.export]);
     this.view.element.hidden = true;
     $("ask-result").append(this.view.element);
     this.form = $("ask-form");
@@ -60,7 +65,7 @@ export class AskView {
     );
     $("method").value = defaults.method;
     this.#explainMethod();
-    $("ssc").checked = Boolean(defaults.ssc);
+    this.#fillMore();
     $("stop-when-field").hidden = !settings.stop_rules?.length;
     $("stop-when").replaceChildren(
       el("option", { value: "" }, "never"),
@@ -71,6 +76,54 @@ export class AskView {
         el("button", { type: "button", class: "example", on: { click: () => this.#take(text) } }, text),
       ),
     );
+  }
+
+  /** The settings behind "More" as the server has them. */
+  #fillMore() {
+    const { defaults, templates, answers = [], max_tokens_limit: longest } = this.settings;
+    $("answers").replaceChildren(...answers.map((value) => el("option", { value })));
+    $("answer").value = defaults.answer ?? "auto";
+    $("template").replaceChildren(...templates.map((value) => el("option", { value }, value)));
+    $("template").value = defaults.template;
+    $("temperature").value = defaults.temperature;
+    $("max-tokens").value = defaults.max_tokens;
+    $("max-tokens").max = longest ?? "";
+    $("ssc").checked = Boolean(defaults.ssc);
+    $("system").value = "";
+  }
+
+  /** Open what a link says: a vote of this browser, else its question with its settings, not asked yet. */
+  open({ id, fields }) {
+    if (this.vote?.started?.id === id) return;
+    const entry = past().find((each) => each.id === id);
+    const body = entry?.body ?? fields;
+    if (!body) return;
+    this.stop();
+    this.#fillFrom(body);
+    this.vote = entry === undefined ? null : Vote.restored(entry);
+    $("intro").hidden = true;
+    $("linked").hidden = entry !== undefined;
+    say($("linked"), "This link holds a question and its settings. Press Ask to hold the vote.");
+    this.view.element.hidden = entry === undefined;
+    for (const part of ["progress", "failure"]) $(part).hidden = true;
+    if (entry !== undefined) this.#draw();
+  }
+
+  #fillFrom(body) {
+    const ids = { "max-tokens": "max_tokens", "stop-when": "stop_when" };
+    this.#fillMore();
+    for (const id of ["question", "budget", "method", "answer", "template", "temperature", "max-tokens", "system", "stop-when"]) {
+      const value = body[ids[id] ?? id];
+      if (value !== undefined && value !== null) $(id).value = value;
+    }
+    $("ssc").checked = Boolean(body.ssc);
+    this.#explainMethod();
+    this.#fit();
+  }
+
+  #download() {
+    const { started, final, trajectories } = this.vote;
+    download(`${started.id}.json`, { ...started, ...final, trajectories });
   }
 
   #explainMethod() {
@@ -89,15 +142,25 @@ export class AskView {
     this.question.style.height = `${Math.min(240, this.question.scrollHeight + 2)}px`;
   }
 
+  /** Only what differs from the server's settings is sent besides the question, the budget, the method and SelfStepConf. */
   #body() {
     const { defaults } = this.settings;
-    const stopWhen = $("stop-when").value;
+    const more = {
+      answer: $("answer").value.trim(),
+      template: $("template").value,
+      temperature: $("temperature").valueAsNumber,
+      max_tokens: $("max-tokens").valueAsNumber,
+      system: $("system").value.trim(),
+      stop_when: $("stop-when").value,
+    };
+    const usual = { answer: "auto", ...defaults, system: "", stop_when: "" };
+    const changed = Object.entries(more).filter(([name, value]) => value !== usual[name] && value !== "" && !Number.isNaN(value));
     return {
       question: this.question.value.trim(),
       budget: Number($("budget").value),
       method: $("method").value,
       ssc: $("ssc").checked ? defaults.ssc || true : false,
-      ...(stopWhen ? { stop_when: stopWhen } : {}),
+      ...Object.fromEntries(changed),
     };
   }
 
@@ -110,6 +173,7 @@ export class AskView {
     const vote = new Vote(body);
     this.vote = vote;
     $("intro").hidden = true;
+    $("linked").hidden = true;
     this.view.element.hidden = false;
     this.#draw();
     try {
@@ -125,7 +189,17 @@ export class AskView {
       else if (error.status === 401 && (await this.unlock(error.message))) return this.start();
       else vote.fail(error);
     }
-    if (this.vote === vote) this.#draw();
+    if (this.vote !== vote) return;
+    if (vote.state === "finished") this.#keep(vote, body);
+    this.#draw();
+  }
+
+  /** Keep a finished vote, and have the address lead to it. */
+  #keep(vote, body) {
+    remember(vote, body);
+    const link = linkTo(vote.started.id, body);
+    if (!location.hash.startsWith("#/run")) history.replaceState(null, "", link);
+    say(this.link, "Copy link");
   }
 
   stop() {
@@ -147,11 +221,11 @@ export class AskView {
     this.form.setAttribute("aria-busy", String(vote.running));
     $("failure").hidden = vote.state !== "failed";
     if (vote.state === "failed") {
-      say(
-        $("failure-title"),
-        FAILURES[vote.error.type] ?? (vote.error.status === 429 ? "The server is busy" : "It did not work"),
-      );
+      const { title, todo, field } = failureOf(vote.error);
+      say($("failure-title"), title);
       say($("failure-words"), sentence(vote.error.message));
+      say($("failure-todo"), todo);
+      if (field !== null && $(field).closest("#more")) $("more").open = true;
       this.view.element.hidden = vote.trajectories.length === 0;
     }
     const done = vote.trajectories.length / (vote.budget || 1);

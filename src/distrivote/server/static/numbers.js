@@ -10,6 +10,12 @@ export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 export const percent = (share) => (known(share) ? `${Math.round(100 * share)}%` : "–");
 
+/** A probability: nothing is certain, so it never says 0% or 100%. */
+export function likely(probability) {
+  if (probability > 0.99) return "> 99%";
+  return probability < 0.01 ? "< 1%" : percent(probability);
+}
+
 export function seconds(s) {
   const tenths = Math.round(10 * s);
   if (tenths < 900) return `${(tenths / 10).toFixed(1)} s`;

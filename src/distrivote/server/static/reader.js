@@ -75,8 +75,9 @@ export class Reader {
     const at = neighbours.indexOf(trajectory);
     this.before.disabled = at <= 0;
     this.after.disabled = at < 0 || at >= neighbours.length - 1;
-    // A disabled button hears no keys.
-    if (document.activeElement.disabled) this.title.focus();
+    // A disabled button hears no keys, and in some browsers it has lost the focus by now.
+    const { activeElement: held } = document;
+    if (held.disabled || !this.element.contains(held)) this.title.focus();
     this.title.replaceChildren(
       `Trajectory ${trajectory.index + 1} `,
       el("span", { class: "quiet" }, "answers "),

@@ -7,10 +7,9 @@ export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** What the server, or the way to it, had to say against a request. */
 export class ServerError extends Error {
-  constructor(message, { status = 0, type = "" } = {}) {
+  constructor(message, { status = 0, type = "", param = null, code = null } = {}) {
     super(sentence(message));
-    this.status = status;
-    this.type = type;
+    Object.assign(this, { status, type, param, code });
   }
 }
 
@@ -28,10 +27,12 @@ async function request(path, options = {}) {
   }
   if (response.ok) return response;
   const said = await response.json().catch(() => null);
-  const { message, type } = said?.error ?? {};
+  const { message, type, param, code } = said?.error ?? {};
   throw new ServerError(message ?? `The server answered with status ${response.status}.`, {
     status: response.status,
-    type,
+    type: type ?? "server_error",
+    param,
+    code,
   });
 }
 

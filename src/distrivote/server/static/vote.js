@@ -12,6 +12,10 @@ export class Vote {
     this.trajectories = [];
     this.tally = null;
     this.progress = null;
+    /** One of the trajectories in progress: {index, text}. */
+    this.partial = null;
+    /** What the server said when it began: the model, the settings, the messages. */
+    this.started = null;
     this.final = null;
     this.error = null;
     this.nBefore = 0;
@@ -72,8 +76,10 @@ export class Vote {
       this.nBefore = data.n_before;
     } else if (name === "started") {
       this.state = "running";
+      this.started = data;
       Object.assign(this, { question: data.question, budget: data.budget, method: data.method });
     } else if (name === "progress") this.progress = data;
+    else if (name === "partial") this.#grow(data);
     else if (name === "trajectory") this.add(data);
     else if (name === "tally") this.count(data);
     else if (name === "final") {
@@ -82,6 +88,19 @@ export class Vote {
       this.best = data.best;
       this.count(data);
     } else if (name === "error") this.fail(data.error);
+  }
+
+  #grow({ index, text, is_more: isMore }) {
+    this.partial = { index, text: isMore ? this.partial.text + text : text };
+  }
+
+  /** A vote that was held before, of what was kept of it. */
+  static restored({ body, started, trajectories, final }) {
+    const vote = new Vote(body);
+    vote.take({ name: "started", data: started });
+    trajectories.forEach((each) => vote.add(each));
+    vote.take({ name: "final", data: final });
+    return vote;
   }
 
   fail(error) {

@@ -2,6 +2,7 @@
 
 import { AnswerCard } from "./answer.js";
 import { el, help } from "./dom.js";
+import { Fields } from "./fields.js";
 import { Histogram } from "./histogram.js";
 import { oncePerFrame } from "./motion.js";
 import { known } from "./numbers.js";
@@ -9,10 +10,11 @@ import { Rows } from "./rows.js";
 import { Votes } from "./votes.js";
 
 export class VoteView {
-  /** `read` is called with a vote, a trajectory of it, and all of them in the order of the rows. */
-  constructor(read, order = "newest") {
+  /** `read` is called with a vote, a trajectory of it, and all of them in the order of the rows; `actions` are buttons of the card. */
+  constructor(read, order = "newest", actions = []) {
     this.rows = new Rows((trajectory) => read(this.vote, trajectory, this.rows.inOrder()), order);
-    this.card = new AnswerCard();
+    this.card = new AnswerCard(actions);
+    this.fields = new Fields();
     this.histogram = new Histogram();
     this.votes = new Votes();
     this.words = el("ul", { class: "words" });
@@ -26,7 +28,15 @@ export class VoteView {
       "div",
       { class: "vote" },
       this.rows.element,
-      el("div", { class: "story" }, this.card.element, this.histogram.element, this.votes.element, this.story),
+      el(
+        "div",
+        { class: "story" },
+        this.card.element,
+        this.fields.element,
+        this.histogram.element,
+        this.votes.element,
+        this.story,
+      ),
     );
     this.redraw = oncePerFrame(() => this.#draw());
   }
@@ -43,6 +53,7 @@ export class VoteView {
     const { vote } = this;
     this.rows.update(vote);
     this.card.update(vote);
+    this.fields.update(vote);
     this.histogram.update(vote);
     this.votes.update(vote);
     const { tally } = vote;
