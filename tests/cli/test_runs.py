@@ -74,7 +74,7 @@ def test_answers_without_a_confidence_are_counted(
     assert UNMEASURED not in "".join(run(capsys, *arguments, "-m", "sc"))
 
 
-def test_a_long_name_of_a_benchmark_hides_no_numbers_at_80_columns(
+def test_long_names_are_not_cut_and_hide_no_numbers_at_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -88,12 +88,12 @@ def test_a_long_name_of_a_benchmark_hides_no_numbers_at_80_columns(
     monkeypatch.setenv("COLUMNS", "80")
     out, _ = run(capsys, "runs", "a-folder-of-runs")
     plain = re.sub(r"\x1b\[[\d;]*m", "", out)
-    header, first, second = (line for line in plain.splitlines() if line.strip())
-    names = ["run", "benchmark", "model", "ssc", "questions", "trajectories", "tokens"]
-    assert header.split() == names
-    assert max(map(len, (header, first, second))) <= 80
-    assert first.split()[0].endswith("-name-basic")
-    assert second.split()[0].endswith("-name-steered")
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    assert max(map(len, plain.splitlines())) <= 80
+    assert [lines[0], lines[3]] == ["a-run-with-a-long-name-basic", "a-run-with-a-long-name-steered"]
+    facts = "arithmetic · a-model-with-a-long-name · SelfStepConf off · 1 question · 1 trajectory"
+    facts += " · 123,456 tokens"
+    assert " ".join(lines[1:3]) == " ".join(lines[4:]) == facts
 
 
 @pytest.fixture

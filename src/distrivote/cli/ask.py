@@ -11,7 +11,7 @@ import typer
 from distrivote.cli.console import open_console
 from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import grouped
-from distrivote.cli.messages import note, say
+from distrivote.cli.messages import note, say, say_facts
 from distrivote.cli.options import (
     OUTPUT,
     WITHHELD,
@@ -75,7 +75,7 @@ def ask(
     wrong: it is there to show how it works. Ctrl-C stops the sampling and votes on what is finished. In
     a pipe the answer alone is printed; if there is nothing to vote on, the surest reply.
 
-    The default, --method auto, is DistriVoting unless votes and confidences together speak for another
+    The default, --method auto, is DistriVoting unless votes and confidences together favour another
     answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit
     code 3.
     """
@@ -127,7 +127,7 @@ class _Asked(NamedTuple):
 
     solution: Solution
     model: str
-    headline: str
+    headline: tuple[str, ...]
     seconds: float
     """How long the sampling took."""
 
@@ -162,7 +162,7 @@ def _solve(
     poll.steering = carried_out(engine, poll.steering)
     headline = _headline(_without_folder(engine.model), poll)
     if console.is_terminal and not quiet:
-        console.print(headline, no_wrap=True, overflow="ellipsis")
+        say_facts(headline)
     if (most := costs.most(choice, poll.budget, params.max_tokens)) is not None:
         say(most)
     n, stopped, failure = 0, False, None
@@ -215,13 +215,14 @@ def _without_folder(model: str) -> str:
     return PureWindowsPath(model).name if is_path else model
 
 
-def _headline(model: str, poll: Poll) -> str:
+def _headline(model: str, poll: Poll) -> tuple[str, ...]:
+    """Return what is asked and how, before anything is sampled."""
     from distrivote.nouns import count
 
     method = poll.method.name
     distri = f"DistriVoting ({method})" if method.startswith("dis-") else method
     steering = "SelfStepConf off" if poll.steering is None else poll.steering.headline
-    return f"{model} · {count(poll.budget, 'trajectory')} · {distri} · {_put(poll)} · {steering}"
+    return model, count(poll.budget, "trajectory"), distri, _put(poll), steering
 
 
 def _put(poll: Poll) -> str:
@@ -255,7 +256,7 @@ def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
     console = open_console(sys.stdout)
     solution, seconds = asked.solution, asked.seconds
     # On a terminal the line stands above the progress already.
-    title = "" if sys.stderr.isatty() else asked.headline
+    title = "" if sys.stderr.isatty() else " · ".join(asked.headline)
     if title:
         console.print()
     if solution.kind.is_long or solution.answer is None:

@@ -31,7 +31,7 @@ MaxCost = Annotated[
     float | None,
     typer.Option(
         metavar="X",
-        help="Stop in good order at this cost; needs --price.",
+        help="Stop at this cost and keep what is finished; needs --price.",
         show_default=False,
         rich_help_panel=LIMITS,
     ),

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from distrivote.cli.findings import Finding
 
 
+_GAP = 3
+_NARROWEST = 24
+"""Columns for what was found; with fewer it stands below the name."""
+
+
 def doctor(
     base_url: BaseUrl = None,
     model: Annotated[
@@ -115,28 +120,27 @@ def _print_table(where: dict[str, str | int], findings: Sequence[Finding]) -> No
             Column(kind, [Text(visible(each.name)) for each in shown], must=True),
             Column("", states, must=True),
         ]
-        if kind != "server":
-            columns.append(Column("", [_told(each) for each in shown], most=120, least=24, must=True))
         screen.print()
         header, *rows = lines_of(columns, screen.width)
         screen.print(header)
+        start = max(row.cell_len for row in rows) + _GAP
         for row, finding in zip(rows, shown, strict=True):
-            screen.print(row)
-            if kind == "server":  # what was asked for is never cut off
+            if kind == "server" or start > screen.width - _NARROWEST:
+                screen.print(row)
                 tell(finding, 4)
-    for finding in findings:
-        if finding.state == "fails" and finding.kind != "server":  # in the table its end may be cut off
-            screen.print()
-            tell(finding, 2)
+            else:
+                row.pad_right(start - row.cell_len)
+                told = _told(finding).wrap(screen, screen.width - start)
+                for number, line in enumerate(told):
+                    screen.print(row + line if number == 0 else Text(" " * start) + line)
     screen.print()
 
 
 def _told(finding: Finding) -> Text:
-    """Return what helps, then what was found: the end may be cut off."""
+    """Return what helps, then what was found."""
     from rich.text import Text
 
     from distrivote.report.text import visible
 
     detail = Text(visible(finding.detail), style="dim")
-    helps = finding.fix if finding.state != "fails" else None
-    return Text.assemble(helps, "  ", detail) if helps else detail
+    return Text.assemble(finding.fix, "  ", detail) if finding.fix else detail

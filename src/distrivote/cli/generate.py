@@ -55,10 +55,11 @@ class LimitOptions(OptionGroup):
         float | None, typer.Option(metavar="X", help="Of a million tokens, for --dry-run and --max-cost.")
     ] = None
     max_tokens_total: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop in good order after N tokens.")
+        int | None, typer.Option(metavar="N", help="Stop after N tokens and keep what is finished.")
     ] = None
     max_cost: Annotated[
-        float | None, typer.Option(metavar="X", help="Stop in good order at this cost; needs --price.")
+        float | None,
+        typer.Option(metavar="X", help="Stop at this cost and keep what is finished; needs --price."),
     ] = None
 
     def n_tokens(self) -> int | None:

@@ -7,6 +7,7 @@ scripts look for it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from distrivote.cli.console import open_console
 from distrivote.cli.words import worded
@@ -32,6 +33,20 @@ def note(*sentences: str | DistrivoteError) -> None:
     """Print what should be known beside the result, a line each."""
     for sentence in sentences:
         say(f"note: {worded(sentence)}")
+
+
+def say_facts(facts: Sequence[str]) -> None:
+    """Print facts in a line; on a narrow terminal it breaks between them."""
+    from distrivote.report.text import visible
+
+    lines = [""]
+    for fact in map(visible, facts):
+        longer = f"{lines[-1]} · {fact}" if lines[-1] else fact
+        if lines[-1] and len(longer) > width():
+            lines.append(f"  {fact}")
+        else:
+            lines[-1] = longer
+    print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def width() -> int:

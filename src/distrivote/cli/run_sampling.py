@@ -7,8 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distrivote.cli.console import open_console
-from distrivote.cli.messages import note, say
+from distrivote.cli.messages import note, say, say_facts
 from distrivote.cli.run_display import RunDisplay
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def sampled(
     new: bool = False,
     max_tokens_total: int | None = None,
 ) -> SampledRun:
-    """Sample what a run lacks and show how far it is; an interrupt ends it in good order."""
+    """Sample what a run lacks and show how far it is; an interrupt ends it and keeps what is finished."""
     from distrivote.generation.run import RunInterrupted, sample_run
 
     stopped = False
@@ -126,7 +125,7 @@ def tell_header(settings: RunSettings, engine: DeferredEngine) -> None:
         known or engine.name,
         "SelfStepConf off" if settings.controller is None else settings.controller.headline,
     ]
-    open_console(sys.stderr).print(" · ".join(parts), no_wrap=True, overflow="ellipsis")
+    say_facts(parts)
 
 
 def tell_how_to_go_on() -> None:

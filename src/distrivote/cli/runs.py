@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from distrivote.store.runs.rows import Row
     from distrivote.store.runs.run import Run
 
+_RUN_FACTS = ["run", "benchmark", "model", "ssc", "questions", "trajectories", "tokens"]
 _SHORTEST, _SHORTEST_NAME = 9, 17
 _RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 
@@ -46,7 +47,42 @@ def runs(
     else:
         if sys.stdout.isatty():
             found = [_shown_briefly(facts, folder) for facts in found]
-        _print_table(found, ["run", "benchmark", "model", "ssc", "questions", "trajectories", "tokens"])
+            if _is_wide(found):
+                _print_blocks(found)
+                return
+        _print_table(found, _RUN_FACTS)
+
+
+def _is_wide(found: list[dict[str, Any]]) -> bool:
+    """Whether a table of the runs would have to cut names on this terminal."""
+    from distrivote.report.terminal.columns import total_width
+
+    def length(value: object) -> int:
+        return len(f"{value:,}" if isinstance(value, int) else str(value))
+
+    widths = [max(len(name), *(length(facts[name]) for facts in found)) for name in _RUN_FACTS]
+    return total_width(widths) > open_console(sys.stdout).width
+
+
+def _print_blocks(found: list[dict[str, Any]]) -> None:
+    """Print each run as its name and, below it, what it holds."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from distrivote.nouns import count
+    from distrivote.report.text import visible
+
+    screen = open_console(sys.stdout)
+    screen.print()
+    for facts in found:
+        tokens = () if facts["tokens"] is None else (count(facts["tokens"], "token"),)
+        parts = (
+            *(facts["benchmark"], facts["model"], f"SelfStepConf {facts['ssc']}"),
+            *(count(facts["questions"], "question"), count(facts["trajectories"], "trajectory"), *tokens),
+        )
+        screen.print(Padding(Text(visible(facts["run"]), style="bold"), (0, 0, 0, 2)))
+        screen.print(Padding(Text(" · ".join(visible(part) for part in parts), style="dim"), (0, 0, 0, 4)))
+    screen.print()
 
 
 def _shown_briefly(facts: dict[str, Any], folder: str) -> dict[str, Any]:

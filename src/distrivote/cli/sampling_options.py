@@ -177,7 +177,7 @@ class ModelOptions(OptionGroup):
     ] = None
     parallel: Annotated[
         int | None,
-        typer.Option(metavar="N", help=f"openai: trajectories under way at most, {N_PARALLEL} by default."),
+        typer.Option(metavar="N", help=f"openai: trajectories in progress at most, {N_PARALLEL} by default."),
     ] = None
     extra_body: ExtraBody = None
     header: Header = None

@@ -77,7 +77,7 @@ class ServerOptions(OptionGroup):
         int, typer.Option(metavar="N", help="The most trajectories that a request may ask for.")
     ] = SERVER_MAX_BUDGET
     max_concurrency: Annotated[
-        int, typer.Option(metavar="N", help="Requests under way at most; others get 429.")
+        int, typer.Option(metavar="N", help="Requests in progress at most; others get 429.")
     ] = MAX_CONCURRENCY
     max_tokens: MaxTokens = None
     ssc: Ssc = None
@@ -157,7 +157,7 @@ def serve(
     Settings of the vote go into extra_body={"distrivote": {...}} or the model name, as in
     auto@16/MODEL. Ctrl-C ends it.
 
-    The default, --method auto, is DistriVoting unless votes and confidences together speak for another
+    The default, --method auto, is DistriVoting unless votes and confidences together favour another
     answer; --method dis-gmm is the paper's own. auto learns with every question how far this model's
     confidences are to be trusted.
     """

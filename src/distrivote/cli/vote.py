@@ -102,7 +102,7 @@ def vote(
       wsc-top50  wsc-gmm  wsc-kmeans  wsc-meanshift
       dis-top50  dis-gmm  dis-kmeans  dis-meanshift
       hier-top50  hier-gmm  wsc-top50-reject  wsc-gmm-reject
-      auto: the default, dis-gmm unless votes and confidences speak for another answer
+      auto: the default, dis-gmm unless votes and confidences favour another answer
       and with parameters, as in wsc-top:0.1 or dis-gmm:intervals=5;
       dis-gmm:released counts as the authors' released script does
 
