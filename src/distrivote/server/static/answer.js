@@ -120,7 +120,8 @@ export class AnswerCard {
 
 const NO_CONFIDENCES = "Majority voting decided: the model's server gave no log-probabilities, so there are no confidences.";
 
-const isLong = (winner) => winner !== null && (winner.length > HEADLINE || winner.includes("\n"));
+const isLong = (winner) =>
+  winner !== null && (winner.length > HEADLINE || winner.includes("\n") || /^\s*(\{"|\[\s*[{"])/.test(winner));
 
 function rendered(text, kind) {
   if (/^(json|tool)/.test(kind) && /^\s*[[{]/.test(text)) return [codeBlock(indented(text), "json")];
