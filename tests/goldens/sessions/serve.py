@@ -40,7 +40,7 @@ def sessions() -> list[Session]:
             ("doctor --base-url {url}", "doctor --base-url http://127.0.0.1:9/v1"),
             TEXT,
             model=steering,
-            only=r"^(kind|server|engine\topenai)\b|127\.0\.0\.1|^    ",
+            only=r"^(kind|server|engine\topenai)\b|127\.0\.0\.1|^    \S",
         ),
     ]
 
