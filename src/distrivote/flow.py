@@ -10,9 +10,8 @@ For asynchronous programs see `flow_async`.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import closing
-from typing import Any
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
@@ -77,7 +76,22 @@ def solve(
         min_probability: An answer that is less probable is withheld: see `Solution.withheld`.
         watch: Called now and then with how far it has come.
     """
-    poll, params = poll_of(locals()), params or SamplingParams()
+    params = params or SamplingParams()
+    poll = Poll(
+        question,
+        budget=budget,
+        method=method,
+        steering=steering,
+        stop_when=stop_when,
+        answer=answer,
+        run_code=run_code,
+        same=same,
+        measure=measure,
+        extract=extract,
+        k=params.k,
+        calibration=calibration,
+        min_probability=min_probability,
+    )
     failure = None
     try:
         for _ in sample_into(poll, engine, params, watch=watch):
@@ -107,23 +121,20 @@ def sample(
     So does the rule `stop_when`, once the vote is settled; `same` says which of its votes are one,
     `measure` and `extract` what they are.
     """
-    poll, params = poll_of(locals()), params or SamplingParams()
+    params = params or SamplingParams()
+    poll = Poll(
+        question,
+        budget=budget,
+        steering=steering,
+        stop_when=stop_when,
+        answer=answer,
+        run_code=run_code,
+        same=same,
+        measure=measure,
+        extract=extract,
+        k=params.k,
+    )
     return sample_into(poll, engine, params, watch=watch)
-
-
-_OF_SAMPLING = {"engine", "question", "trajectories", "params", "watch", "n_asked"}
-"""Arguments of the functions here that are none of `Poll`; all others are handed on by name."""
-
-
-def poll_of(arguments: Mapping[str, Any], **more: Any) -> Poll:
-    """Return the poll of a call of `solve` or its relatives, whose `locals()` are its arguments.
-
-    A poll has each of their keywords, with the same type and default.
-    """
-    named = {name: value for name, value in arguments.items() if name not in _OF_SAMPLING}
-    if arguments.get("params") is not None:
-        more["k"] = arguments["params"].k
-    return Poll(arguments["question"], **named, **more)
 
 
 def sample_into(
@@ -188,7 +199,19 @@ def solution_of(
     The other arguments are those of `solve`; `steering` is what they were sampled with.
     """
     trajectories = list(trajectories)
-    poll = poll_of(locals(), budget=n_asked or len(trajectories) or 1)
+    poll = Poll(
+        question,
+        budget=n_asked or len(trajectories) or 1,
+        method=method,
+        steering=steering,
+        answer=answer,
+        run_code=run_code,
+        same=same,
+        measure=measure,
+        extract=extract,
+        calibration=calibration,
+        min_probability=min_probability,
+    )
     for trajectory in trajectories:
         poll.add(trajectory)
     return poll.finish()

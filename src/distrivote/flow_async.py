@@ -20,7 +20,7 @@ from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import model_judge
 from distrivote.errors import EngineError
-from distrivote.flow import poll_of, progress_sum, sample_into
+from distrivote.flow import progress_sum, sample_into
 from distrivote.poll import Poll
 from distrivote.problem import Problem
 from distrivote.solution import Solution
@@ -50,7 +50,22 @@ async def asolve(
     watch: Watch | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
-    poll, params = poll_of(locals()), params or SamplingParams()
+    params = params or SamplingParams()
+    poll = Poll(
+        question,
+        budget=budget,
+        method=method,
+        steering=steering,
+        stop_when=stop_when,
+        answer=answer,
+        run_code=run_code,
+        same=same,
+        measure=measure,
+        extract=extract,
+        k=params.k,
+        calibration=calibration,
+        min_probability=min_probability,
+    )
     failure = None
     try:
         async for _ in asample_into(poll, engine, params, watch=watch):
@@ -76,7 +91,19 @@ async def asample(
     watch: Watch | None = None,
 ) -> AsyncGenerator[Trajectory]:
     """Yield trajectories as they finish; leaving the loop cancels the rest."""
-    poll, params = poll_of(locals()), params or SamplingParams()
+    params = params or SamplingParams()
+    poll = Poll(
+        question,
+        budget=budget,
+        steering=steering,
+        stop_when=stop_when,
+        answer=answer,
+        run_code=run_code,
+        same=same,
+        measure=measure,
+        extract=extract,
+        k=params.k,
+    )
     async with aclosing(asample_into(poll, engine, params, watch=watch)) as samples:
         async for trajectory in samples:
             yield trajectory

@@ -199,15 +199,14 @@ class Poll:
         return self._looks is not None
 
     def add(self, trajectory: Trajectory) -> Trajectory:
-        """Take a trajectory in, and return it as it is read."""
-        trajectory = self._pool.reader.cleaned(trajectory)
+        """Add a trajectory, and return it as it is read."""
+        trajectory = self._pool.add(trajectory)
         if self._looks is not None:
             self._looks.append(look_of(trajectory.text, is_cut=trajectory.finish_reason == CUT_OFF))
             kind = kind_of_replies(self.problem.question, self._looks)
             if kind.name != self.kind.name:
                 self._set_kind(kind)
                 self._pool.read_by(replace(self._pool.reader, kind=self.kind))
-        self._pool.add(trajectory)
         return trajectory
 
     def take(self, trajectory: Trajectory) -> Reading:

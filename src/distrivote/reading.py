@@ -116,9 +116,8 @@ class Reader:
         return cls(extract if isinstance(extract, Kind) else own_kind(extract), named, steps, k, steered_by)
 
     def read(self, trajectories: Sequence[Trajectory], k: int | None = None) -> list[Reading]:
-        """Return what each trajectory says; `k` instead of the reader's own, where a pool has fewer."""
+        """Return what each trajectory says; `k` replaces the reader's own if a pool has fewer."""
         k = self.k if k is None else k
-        trajectories = list(map(self.cleaned, trajectories))
         # Several measures are made of the same values of the tokens.
         made: dict[object, list[TokenValues]] = {}
         for measure in self.measures:
@@ -184,10 +183,13 @@ class Pool:
         self.reader = reader
         self._readings = reader.read(self._trajectories, self._depth.k) if self._readings else []
 
-    def add(self, trajectory: Trajectory) -> None:
-        self._trajectories.append(self.reader.cleaned(trajectory))
+    def add(self, trajectory: Trajectory) -> Trajectory:
+        """Add a trajectory, and return it as it is read: without a line that states its confidence."""
+        trajectory = self.reader.cleaned(trajectory)
+        self._trajectories.append(trajectory)
         if self._eager:
             self._read()
+        return trajectory
 
     def read(self) -> list[tuple[Trajectory, Reading]]:
         """Return the trajectories so far with their readings, as they came.
