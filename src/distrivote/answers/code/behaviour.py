@@ -40,7 +40,7 @@ class Trial(NamedTuple):
     """How the programs that answer a question are tried."""
 
     entry: str
-    """The function that is called."""
+    """The function that is called; "" if the programs are scripts, which are compared by what they print."""
 
     inputs: list[tuple[Any, ...]]
     expected: list[str | None]
@@ -55,11 +55,11 @@ def trial_of(
 ) -> Trial | None:
     """Return how to try the programs: on the question's examples, on `more_inputs` and on changes of them.
 
-    None if neither the question nor the programs define a function.
+    None if neither the question nor the programs define a function, and none of them prints anything.
     """
     entry = entry_of(question, list(sources))
     if entry is None:
-        return None
+        return Trial("", [()], [None]) if any("print(" in source for source in sources) else None
     examples = examples_in(question, entry)
     seeds = [*(example.arguments for example in examples), *more_inputs]
     inputs = inputs_for(seeds, sources, entry, n_inputs)

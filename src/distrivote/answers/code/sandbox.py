@@ -1,7 +1,8 @@
 """EDGE: programs that a model wrote, run where they can do no harm: a process of their own, confined.
 
-What every program is refused: other processes and threads, connections, signals to others, files that are
-written, an environment, more than its time, memory and output. Files that are read, by what the system has:
+What no program can have: other processes and threads, connections, signals to others, files that are written,
+an environment, the other programs, more than its time, memory and output. Files that it can read, by what the
+system has:
 
     namespace   it sees the libraries of Python, read-only, and no other file, process or network
     user        run by root without namespaces: another user's rights, so what everybody may read
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from distrivote.answers.code import worker
+from distrivote.answers.code.systemcalls import ARCHITECTURES, rules_for
 from distrivote.errors import InputError
 
 Confinement: TypeAlias = Literal["namespace", "user", "limits"]
@@ -49,16 +51,19 @@ class Sandbox:
         if not programs or not inputs:
             return [[] for _ in programs]
         confine = self.confinement or best_confinement()
+        limits = {
+            "seconds": self.seconds,
+            "memory": self.memory,
+            "confine": confine,
+            "calls": rules_for(os.uname().machine),
+        }
         task = {
             "programs": list(programs),
             "entry": entry,
             "inputs": [repr(arguments) for arguments in inputs],
-            "seconds": self.seconds,
-            "memory": self.memory,
             "n_workers": self.n_workers,
-            "confine": confine,
         }
-        document = _run_worker(task, self._longest(len(programs), len(inputs)))
+        document = _run_worker(limits, task, self._longest(len(programs), len(inputs)))
         outcomes = document["outcomes"]
         return [[tuple(outcome) for outcome in row] for row in outcomes]
 
@@ -68,14 +73,15 @@ class Sandbox:
         return 10.0 + n_programs * each / self.n_workers
 
 
-def _run_worker(task: dict[str, Any], seconds: float) -> dict[str, Any]:
-    command = [sys.executable, "-I", "-S", str(_WORKER)]
+def _run_worker(limits: dict[str, Any], task: dict[str, Any], seconds: float) -> dict[str, Any]:
+    # As isolated as with -I, which would not let the order of sets be the same in every run.
+    command = [sys.executable, "-s", "-S", "-P", str(_WORKER), json.dumps(limits)]
     try:
         done = subprocess.run(
             command,
             input=json.dumps(task).encode(),
             capture_output=True,
-            env={},
+            env={"PYTHONHASHSEED": "0"},
             cwd="/",
             timeout=seconds,
             start_new_session=True,
@@ -96,7 +102,7 @@ def _run_worker(task: dict[str, Any], seconds: float) -> dict[str, Any]:
 @cache
 def best_confinement() -> Confinement:
     """Return the strongest confinement that this system has; InputError if it has none."""
-    if sys.platform == "linux" and os.uname().machine in worker._REFUSED:
+    if sys.platform == "linux" and os.uname().machine in ARCHITECTURES:
         order: tuple[Confinement, ...] = ("namespace", "user") if os.getuid() == 0 else ("namespace",)
         for confine in order:
             probe = Sandbox(confinement=confine)

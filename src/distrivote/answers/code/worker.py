@@ -1,15 +1,19 @@
-"""EDGE: the sandbox itself: a process that runs programs, each on each input in a child of its own.
+"""EDGE: the sandbox itself: processes that run programs, each on each input in a child of its own.
 
-Run as a script by `sandbox`, isolated (`python -I -S`), with an empty environment. It knows nothing of
-distrivote. One JSON document comes in on standard input, one goes out on standard output:
+Run as a script by `sandbox`, without site packages, with an empty environment. It knows nothing of
+distrivote. Limits come as JSON in its first argument, one JSON document on standard input, and one goes out
+on standard output:
 
-    {"programs": [source, ...], "entry": name, "inputs": [literal, ...], "seconds": 2.0, "memory": bytes,
-     "n_workers": 2, "confine": "namespace" | "user" | "limits"}
+    {"seconds": 2.0, "memory": bytes, "confine": "namespace" | "user" | "limits", "calls": rules}
+    {"programs": [source, ...], "entry": name, "inputs": [literal, ...], "n_workers": 2}
     {"outcomes": [[outcome of program 0 on input 0, ...], ...]}
 
-The process that reads this never runs a line of a program. For each program and input it forks a child,
-which gives up everything (`_confine_child`) and then runs the program from its beginning: nothing that one
-program or input leaves behind can be seen by the next. An outcome is ["value", text], ["error"], ["timeout"].
+Two processes work together, and neither runs a line of a program. The first reads the programs and collects
+the outcomes. The second is started before the first has read anything. It forks a child for each program and
+input and passes descriptors on to it, without reading from them. So a child has its own program in its
+memory, and nothing of the others. It gives up everything (`_confine_child`), then runs the program from its
+beginning: nothing that one program or input leaves behind can be seen by the next. Without an entry the
+program is a script. An outcome is ["value", text], ["error"] or ["timeout"].
 """
 
 from __future__ import annotations
@@ -19,12 +23,14 @@ import contextlib
 import ctypes
 import errno
 import hashlib
+import io
 import json
 import os
 import platform
 import resource
 import select
 import signal
+import socket
 import struct
 import sys
 import time
@@ -41,52 +47,42 @@ _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 1, 2, 4, 32
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 38, 22, 1, 4
 _MNT_DETACH = 2
-
-
-def _numbers(text: str) -> frozenset[int]:
-    return frozenset(int(number) for number in text.split())
-
-
-# By machine: the audit architecture, and the numbers of the system calls that a program is refused: those of
-# processes, signals, connections, mounts, keys, tracing, and of everything that changes a file system.
-_REFUSED = {
-    "x86_64": (
-        0xC000003E,
-        _numbers(
-            "29 30 31 41 42 43 44 45 46 47 49 50 53 56 57 58 59 62 64 65 66 68 69 70 71 76 82 83 84 85 "
-            "86 87 88 90 92 93 94 101 103 132 133 155 161 165 166 169 188 189 190 200 234 235 240 248 "
-            "249 250 258 259 260 261 263 264 265 266 268 272 280 288 298 307 308 310 311 316 319 321 "
-            "322 323 424 425 426 427 434 435 437 438 440 452"
-        ),
-        {2: 1, 257: 2},
-    ),
-    "aarch64": (
-        0xC00000B7,
-        _numbers(
-            "5 6 7 33 34 35 36 37 38 39 40 45 51 52 53 54 55 88 97 116 117 129 130 131 142 180 186 187 "
-            "188 189 190 191 192 193 194 195 196 197 198 199 200 201 202 203 204 205 206 207 211 212 "
-            "217 218 219 220 221 241 268 270 271 276 279 280 281 282 424 425 426 427 434 435 437 438 "
-            "440 452"
-        ),
-        {56: 2},
-    ),
-}
+_CAPABILITIES_3 = 0x20080522
+"""The version of the kernel's structure of capabilities."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Read the task, confine this process, run everything, write the outcomes."""
-    task = json.load(sys.stdin)
-    out = os.dup(1)
+    """Start the process that forks, read the programs, run everything, write the outcomes."""
+    limits = json.loads(sys.argv[1])
+    given, out = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if task["confine"] == "namespace":
-        _enter_namespaces(out)
-    outcomes = _run_all(task)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.environ.clear()
+    _die_with_parent()
+    if limits["confine"] == "namespace":
+        _enter_namespaces()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    forker = os.fork()
+    if forker == 0:
+        os.dup2(null, 2)
+        for fd in (null, given, out, ours.fileno()):
+            os.close(fd)
+        _die_with_parent()
+        _fork_on_request(theirs, limits)
+    theirs.close()
+    with open(given, "rb") as file:
+        task = json.load(file)
+    outcomes = _run_all(task, limits["seconds"], ours)
     _write(out, json.dumps({"outcomes": outcomes}).encode())
+    ours.close()
+    os.waitpid(forker, 0)
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _write(fd: int, data: bytes) -> None:
@@ -101,8 +97,11 @@ def _check(result: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def _enter_namespaces(out: int) -> None:
-    """Go into namespaces without network, other processes and files but those of Python, read-only."""
+def _enter_namespaces() -> None:
+    """Go into namespaces without network, other processes and files but those of Python, read-only.
+
+    The next process that is forked is the first of its namespace: when it ends, all in it end.
+    """
     uid, gid = os.getuid(), os.getgid()
     flags = _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWUTS
     _check(_libc.unshare(flags if uid == 0 else flags | _CLONE_NEWUSER))
@@ -114,13 +113,8 @@ def _enter_namespaces(out: int) -> None:
         ):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(line)
+    _check(_libc.sethostname(b"sandbox", 7))
     _only_python()
-    child = os.fork()
-    if child:
-        os.close(out)
-        _, status = os.waitpid(child, 0)
-        os._exit(0 if status == 0 else 1)
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _only_python() -> None:
@@ -153,12 +147,12 @@ def _only_python() -> None:
     os.chdir("/")
 
 
-def _confine_child(task: dict[str, Any]) -> None:
+def _confine_child(limits: dict[str, Any], rules: bytes) -> None:
     """Give up what a program could do harm with; it can't be had back."""
-    seconds = max(int(task["seconds"] + 0.999), 1)
+    seconds = max(int(limits["seconds"] + 0.999), 1)
     for name, limit in (
         (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_AS, task["memory"]),
+        (resource.RLIMIT_AS, limits["memory"]),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 32),
@@ -170,74 +164,109 @@ def _confine_child(task: dict[str, Any]) -> None:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
+    _die_with_parent()  # which another user's rights had reset
+    # Whoever makes a namespace of users has all rights inside it, until they are given up.
+    _check(_libc.capset((ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0), (ctypes.c_uint32 * 6)()))
     _check(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    _filter_system_calls()
+    _filter_system_calls(rules)
 
 
-def _filter_system_calls() -> None:
-    """Refuse system calls that make processes, connections or harm: they fail with EPERM."""
-    machine = platform.machine()
-    architecture, refused, opening = _REFUSED[machine]
+def _packed_rules(calls: dict[str, Any]) -> bytes:
+    """Return a filter that refuses all system calls but those of the rules (`systemcalls`)."""
     load, jump, at_least, any_bit, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     allow, deny, kill = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
-    code = [(load, 0, 0, 4), (jump, 1, 0, architecture), (give, 0, 0, kill), (load, 0, 0, 0)]
-    if machine == "x86_64":  # numbers of the x32 interface
+    code = [(load, 0, 0, 4), (jump, 1, 0, calls["architecture"]), (give, 0, 0, kill), (load, 0, 0, 0)]
+    if platform.machine() == "x86_64":  # numbers of the x32 interface
         code += [(at_least, 0, 1, 0x40000000), (give, 0, 0, kill)]
-    for number in sorted(refused):
-        code += [(jump, 0, 1, number), (give, 0, 0, deny)]
-    for number, argument in opening.items():  # opening a file, but for reading
-        code += [(jump, 0, 3, number), (load, 0, 0, 16 + 8 * argument), (any_bit, 0, 1, writing)]
-        code += [(give, 0, 0, deny), (load, 0, 0, 0)]
-    code.append((give, 0, 0, allow))
-    packed = b"".join(struct.pack("HBBI", *each) for each in code)
-    buffer = ctypes.create_string_buffer(packed, len(packed))
+    for number in calls["allowed"]:
+        code += [(jump, 0, 1, number), (give, 0, 0, allow)]
+    for number, argument, values in calls["one_of"]:
+        code += [(jump, 0, 2 * len(values) + 2, number), (load, 0, 0, 16 + 8 * argument)]
+        for value in values:
+            code += [(jump, 0, 1, value), (give, 0, 0, allow)]
+        code.append((give, 0, 0, deny))
+    for number, argument, bits in calls["without"]:
+        code += [(jump, 0, 4, number), (load, 0, 0, 16 + 8 * argument), (any_bit, 0, 1, bits)]
+        code += [(give, 0, 0, deny), (give, 0, 0, allow)]
+    code.append((give, 0, 0, deny))
+    return b"".join(struct.pack("HBBI", *each) for each in code)
+
+
+def _filter_system_calls(rules: bytes) -> None:
+    buffer = ctypes.create_string_buffer(rules, len(rules))
 
     class Filter(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
-    program = Filter(len(code), ctypes.cast(buffer, ctypes.c_void_p))
+    program = Filter(len(rules) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     _check(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0))
 
 
-def _run_all(task: dict[str, Any]) -> list[list[list[str]]]:
+def _fork_on_request(requests: socket.socket, limits: dict[str, Any]) -> NoReturn:
+    """Fork a child for each message with descriptors; a message without any ends the child of that number.
+
+    The descriptors are those of a program, which only the child reads, and of the pipe for its outcome.
+    """
+    rules = _packed_rules(limits["calls"])
+    children: dict[bytes, int] = {}
+    while True:
+        number, fds, _, _ = socket.recv_fds(requests, 64, 2)
+        if not number:  # the other process has ended
+            for child in children.values():
+                _end(child)
+            os._exit(0)
+        if not fds:
+            _end(children.pop(number))
+            continue
+        child = os.fork()
+        if child == 0:
+            requests.close()
+            _child(fds[0], fds[1], limits, rules)
+        children[number] = child
+        for fd in fds:
+            os.close(fd)
+
+
+def _run_all(task: dict[str, Any], seconds: float, forker: socket.socket) -> list[list[list[str]]]:
     """Run every program on every input, some at a time; give each its time."""
     programs, inputs = task["programs"], task["inputs"]
     outcomes: list[list[list[str]]] = [[["timeout"] for _ in inputs] for _ in programs]
     waiting = [(p, i) for p in range(len(programs)) for i in range(len(inputs))][::-1]
-    running: dict[int, tuple[int, int, int, float, bytearray]] = {}  # by descriptor
+    running: dict[int, tuple[int, int, float, bytearray]] = {}  # by descriptor
     slow: dict[int, int] = {}
+
+    def end(fd: int) -> tuple[int, int, bytes]:
+        program, position, _, held = running.pop(fd)
+        os.close(fd)
+        forker.send(f"{program} {position}".encode())
+        return program, position, bytes(held)
+
     while waiting or running:
         while waiting and len(running) < task["n_workers"]:
-            number, position = waiting.pop()
-            if slow.get(number, 0) >= 3:
+            program, position = waiting.pop()
+            if slow.get(program, 0) >= 3:
                 continue  # it stays a timeout: no program gets the time of many
-            read, write = os.pipe()
-            child = os.fork()
-            if child == 0:
-                os.close(read)
-                _child(programs[number], task["entry"], inputs[position], write, task)
+            job, (read, write) = os.memfd_create("job"), os.pipe()
+            _write(job, json.dumps([programs[program], task["entry"], inputs[position]]).encode())
+            socket.send_fds(forker, [f"{program} {position}".encode()], [job, write])
+            os.close(job)
             os.close(write)
-            running[read] = (number, position, child, time.monotonic() + task["seconds"], bytearray())
+            running[read] = (program, position, time.monotonic() + seconds, bytearray())
         if not running:
             continue
-        left = min(deadline for *_, deadline, _ in running.values()) - time.monotonic()
+        left = min(deadline for _, _, deadline, _ in running.values()) - time.monotonic()
         ready, _, _ = select.select(list(running), [], [], max(left, 0.0))
         for fd in ready:
             data = os.read(fd, 65536)
-            held = running[fd][4]
+            held = running[fd][3]
             held += data
             if not data or len(held) > 8 * LONGEST:
-                number, position, child, _, held = running.pop(fd)
-                os.close(fd)
-                _end(child)
-                outcomes[number][position] = _outcome(bytes(held))
-        for fd in [fd for fd, item in running.items() if item[3] <= time.monotonic()]:
-            number, position, child, _, _ = running.pop(fd)
-            os.close(fd)
-            _end(child)
-            slow[number] = slow.get(number, 0) + 1
+                program, position, report = end(fd)
+                outcomes[program][position] = _outcome(report)
+        for fd in [fd for fd, item in running.items() if item[2] <= time.monotonic()]:
+            program, _, _ = end(fd)
+            slow[program] = slow.get(program, 0) + 1
     return outcomes
 
 
@@ -259,20 +288,27 @@ def _outcome(data: bytes) -> list[str]:
     return ["value", found[1][:LONGEST]] if is_value else ["error"]
 
 
-def _child(source: str, entry: str, arguments: str, write: int, task: dict[str, Any]) -> NoReturn:
+class _Printed(io.StringIO):
+    """What a program prints, up to a length."""
+
+    def write(self, text: str, /) -> int:
+        if self.tell() + len(text) > LONGEST:
+            raise OSError(errno.EFBIG, "too much output")
+        return super().write(text)
+
+
+def _child(job: int, write: int, limits: dict[str, Any], rules: bytes) -> NoReturn:
     """Run one program on one input and report; never returns."""
     report = ["error"]
     try:
         os.setsid()
-        for fd in range(3, 256):
-            if fd != write:
-                with contextlib.suppress(OSError):
-                    os.close(fd)
-        _confine_child(task)
+        with open(job, "rb") as file:
+            file.seek(0)
+            source, entry, arguments = json.load(file)
+        sys.stdout = printed = _Printed()
+        _confine_child(limits, rules)
         sys.setrecursionlimit(2000)
-        names: dict[str, Any] = {"__name__": "__program__"}
-        exec(compile(source, "<program>", "exec"), names)
-        text = canonical(names[entry](*ast.literal_eval(arguments)))
+        text = _result(source, entry, arguments, printed)
         digest = f"{len(text)} characters, {hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
         report = ["value", text if len(text) <= LONGEST else digest]
     except BaseException:
@@ -283,31 +319,58 @@ def _child(source: str, entry: str, arguments: str, write: int, task: dict[str, 
         os._exit(0)
 
 
+def _result(source: str, entry: str, arguments: str, printed: _Printed) -> str:
+    """Return the value of a call as text; for a script or a call without a value, what it prints."""
+    names: dict[str, Any] = {"__name__": "__program__" if entry else "__main__"}
+    exec(compile(source, "<program>", "exec"), names)
+    if not entry:
+        if not printed.getvalue().strip():
+            raise ValueError("a script that prints nothing")
+        return f"printed {printed.getvalue().rstrip()!r}"
+    printed.seek(0)
+    printed.truncate()
+    value = names[entry](*ast.literal_eval(arguments))
+    said = printed.getvalue().rstrip()
+    return f"None, printed {said!r}" if value is None and said else canonical(value)
+
+
+_BUILT_IN = (str, bytes, int, float, complex, list, tuple, set, frozenset, dict)
+_BY_REPR = ("fractions", "decimal", "datetime", "collections", "uuid", "pathlib")
+
+
 def canonical(value: Any, depth: int = 0) -> str:
     """Return a value as text, the same for equal values of built-in types.
 
-    Floats count to nine digits, a list and a tuple are two things, sets and dictionaries have no order.
+    Floats count to nine digits, a list and a tuple are two things, sets and dictionaries have no order. A
+    value of a class that derives from a built-in type is one of that type; another object has its class and
+    its attributes.
     """
     kind = type(value)
     if depth > 50:
         return "..."
-    if kind is bool or value is None or kind is str or kind is bytes:
-        return repr(value)[:LONGEST]
+    if kind is bool or value is None:
+        return repr(value)
+    kind = next((each for each in _BUILT_IN if issubclass(kind, each)), kind)
+    if kind is str or kind is bytes:
+        return kind.__repr__(value)[:LONGEST]
     if kind is int:
-        return hex(value) if value.bit_length() > 4096 else str(value)
+        return hex(value) if int.bit_length(value) > 4096 else int.__repr__(value)
     if kind is float or kind is complex:
         return _number(value)
     if kind is list or kind is tuple:
-        inner = ", ".join(canonical(each, depth + 1) for each in value)
+        inner = ", ".join(canonical(each, depth + 1) for each in kind.__iter__(value))
         return f"[{inner}]" if kind is list else f"({inner},)"
     if kind is set or kind is frozenset:
         return "{" + ", ".join(sorted(canonical(each, depth + 1) for each in value)) + "}"
     if kind is dict:
-        pairs = sorted((canonical(k, depth + 1), canonical(v, depth + 1)) for k, v in value.items())
+        pairs = sorted((canonical(k, depth + 1), canonical(v, depth + 1)) for k, v in dict.items(value))
         return "{" + ", ".join(f"{key}: {each}" for key, each in pairs) + "}"
     if hasattr(kind, "__next__"):
         return canonical([each for each, _ in zip(value, range(10_000))], depth + 1)  # noqa: B905
-    return f"<{kind.__name__}>"
+    if kind.__module__ in _BY_REPR:
+        return repr(value)[:LONGEST]
+    held = getattr(value, "__dict__", None)
+    return f"<{kind.__name__} {canonical(held, depth + 1)}>" if held else f"<{kind.__name__}>"
 
 
 def _number(value: complex | float) -> str:

@@ -56,13 +56,14 @@ class Behaviour:
 
     def __call__(self, question: str, sources: Sequence[str]) -> Sorted:
         trial = trial_of(question, sources, self._inputs)
-        if trial is None:
+        outcomes = [] if trial is None else self._outcomes(sources, trial)
+        is_silent = trial is not None and not trial.entry and all(row[0][0] != "value" for row in outcomes)
+        if trial is None or is_silent:
             note = "the programs define no function to call: each that reads differently is its own answer"
             return Sorted(range(len(sources)), (note,))
-        outcomes = self._outcomes(sources, trial)
         found = sort_by_behaviour(outcomes, trial.expected)
         apart = _told_apart(trial, outcomes, found.classes)
-        return Sorted(found.classes, (*_notes(len(sources), found), *apart))
+        return Sorted(found.classes, (*_notes(len(sources), found, bool(trial.entry)), *apart))
 
     def _outcomes(self, sources: Sequence[str], trial: Trial) -> list[list[Outcome]]:
         tried = f"{trial.entry} {trial.inputs!r}"
@@ -83,6 +84,8 @@ def _told_apart(
         return ()
     ranked = sorted(given[at].items(), key=lambda pair: (-pair[1], pair[0]))
     said = [f"{_given(outcome)} ({count(n, 'program')})" for outcome, n in ranked[:_MOST_GIVEN]]
+    if not trial.entry:
+        return (f"the programs differ in what they print: {', '.join(said)}",)
     call = f"{trial.entry}({', '.join(map(repr, trial.inputs[at]))})"
     return (f"one input on which they differ: {one_line(call)} gives {', '.join(said)}",)
 
@@ -91,8 +94,9 @@ def _given(outcome: Outcome) -> str:
     return one_line(outcome[1])[:30] if outcome[0] == "value" else f"no value ({outcome[0]})"
 
 
-def _notes(n: int, found: Behaviours) -> tuple[str, ...]:
-    notes = [f"{count(n, 'different program')} ran on {count(found.n_inputs, 'input')}"]
+def _notes(n: int, found: Behaviours, has_inputs: bool) -> tuple[str, ...]:
+    tried = f" on {count(found.n_inputs, 'input')}" if has_inputs else ", and what they print was compared"
+    notes = [f"{count(n, 'different program')} ran{tried}"]
     if found.n_failed:
         do = verb(found.n_failed, "do")
         notes.append(
@@ -100,7 +104,8 @@ def _notes(n: int, found: Behaviours) -> tuple[str, ...]:
             " vote"
         )
     if found.n_broken:
-        notes.append(f"{found.n_broken} of them {verb(found.n_broken, 'fail')} on every input: no answer")
+        where = " on every input" if has_inputs else ""
+        notes.append(f"{found.n_broken} of them {verb(found.n_broken, 'fail')}{where}: no answer")
     return tuple(notes)
 
 
