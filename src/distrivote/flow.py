@@ -19,7 +19,7 @@ from distrivote.answers.kinds.kind import Kind
 from distrivote.confidence import Measure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
-from distrivote.engines.judging import model_judge
+from distrivote.engines.judging import embedder, model_judge
 from distrivote.errors import EngineError
 from distrivote.poll import Poll
 from distrivote.problem import Problem
@@ -67,7 +67,8 @@ def solve(
         run_code: Whether programs that the model wrote may be run in a sandbox, to compare them by what they
             do (see docs/answers.md).
         same: When two answers are one, by name or an `Equality` of one's own; as the kind of answer says, if
-            not said. "judge" asks the model itself about every two, "command:CMD" a program.
+            not said. "judge" asks the model itself about every two, "command:CMD" a program;
+            "embeddings" groups texts by the embeddings of the engine's server.
         measure: What a confidence is, by name or one's own, as `Ballot.from_trajectories` takes it;
             answer-step if not said, for DeepConf its own.
         extract: How the answer is found in a text, as `Ballot.from_trajectories` takes it; as the kind of
@@ -145,7 +146,7 @@ def sample_into(
     The engine is told to stop when the poll is settled, before the last trajectory is yielded. Closing the
     iterator cancels those that are under way.
     """
-    poll.judge_with(model_judge(engine, params))
+    poll.judge_with(model_judge(engine, params), embedder(engine))
     messages, seen = poll.problem.messages(), progress_sum(watch)
     while (batch := poll.next_batch()) is not None:
         samples = engine.sample(

@@ -18,7 +18,7 @@ from distrivote.answers.kinds.kind import Kind
 from distrivote.confidence import Measure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
-from distrivote.engines.judging import model_judge
+from distrivote.engines.judging import embedder, model_judge
 from distrivote.errors import EngineError
 from distrivote.flow import progress_sum, sample_into
 from distrivote.poll import Poll
@@ -117,7 +117,7 @@ def asample_into(
     The poll is touched by another thread until the iterator is closed or at its end: meanwhile only one
     that is eager may be asked for its tally and its readings.
     """
-    poll.judge_with(model_judge(engine, params))
+    poll.judge_with(model_judge(engine, params), embedder(engine))
     if isinstance(engine, AsyncEngine):
         return _in_loop(poll, engine, params, watch)
     return _in_thread(poll, engine, params, watch)

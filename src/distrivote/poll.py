@@ -23,13 +23,24 @@ import numpy as np
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor, extractor
-from distrivote.answers.judging import MODEL, JudgeOf, asked_same, judged_equality, no_model
+from distrivote.answers.judging import (
+    MODEL,
+    Embed,
+    JudgeOf,
+    asked_same,
+    embedded_equality,
+    judged_equality,
+    needs_engine,
+    no_model,
+    uses_embeddings,
+)
 from distrivote.answers.kinds.composing import composed
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.looks import Look, kind_of_replies, look_of
 from distrivote.answers.kinds.names import asked_kind
 from distrivote.answers.kinds.own import own_kind
 from distrivote.answers.kinds.programs import CODE, code_kind
+from distrivote.answers.kinds.prose import TEXT
 from distrivote.answers.kinds.values import CHOICE, MATH, choice_kind
 from distrivote.answers.structured.fields import Composed
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, STATED, Measure
@@ -75,7 +86,8 @@ class Poll:
         answer: What an answer is, by name or a `Kind`; `auto` chooses by the problem, else by the replies.
         run_code: Whether programs that the model wrote may be run, to compare them by what they do.
         same: When two answers are one, by name or an `Equality`; as the kind says, if not said. `judge`: the
-            model decides when all trajectories are there, if `judge_with` names it.
+            model decides when all trajectories are there, if `judge_with` names it. `embeddings`: texts are
+            grouped by the embeddings of its server.
         measure: What a confidence is; the controller's own measure or else answer-step, if not said.
         extract: How the answer is found in a text; as the kind says, if not said.
         k: How many of the most probable tokens a confidence is made of.
@@ -115,8 +127,9 @@ class Poll:
         self.method = method_of(method)
         self.rule = stop_rule(stop_when, self.method.name)
         self._same = asked_same(same)
-        self._is_judged = isinstance(same, str) and same == MODEL
+        self._by_engine = same if isinstance(same, str) and needs_engine(same) else None
         self._judge_of: JudgeOf | None = None
+        self._embed: Embed | None = None
         self._judged: tuple[str, Equality] | None = None
         self._code = code_kind(run=run_code)
         asked_for = own_kind(extract) if extract is not None else asked_kind(answer)
@@ -124,6 +137,13 @@ class Poll:
         find = extractor(self.problem.extractor) if asked_for is None else asked_for.find
         if asked_for is None:
             asked_for = kind_of(self.problem)
+        if uses_embeddings(same) and asked_for is not None and asked_for is not TEXT:
+            raise InputError(
+                f"embeddings group texts, and the answers are of the kind {asked_for.name}: to an embedding"
+                " 1914 and 1915 are alike",
+                hint="leave out `same`, or give `same` as judge",
+                argument="same",
+            )
         self._looks: list[Look] | None = [] if asked_for is None else None
         self._set_kind(kind_of_replies(self.problem.question, ()) if asked_for is None else asked_for)
         controller = steering_of(steering)
@@ -181,17 +201,41 @@ class Poll:
         # All is compared again with each trajectory, so what was asked once is remembered.
         self.same = self.kind.same.for_pool().remembering()
 
-    def judge_with(self, judge_of: JudgeOf) -> None:
-        """Name who decides which answers are the same, where the model is to do so."""
-        self._judge_of = judge_of
+    @property
+    def asks_engine(self) -> bool:
+        """Whether `finish` asks an engine which answers are the same, and so may take long."""
+        return self._by_engine is not None
+
+    def judge_with(self, judge_of: JudgeOf, embed: Embed | None = None) -> None:
+        """Name who decides which answers are the same, where the engine is to do so."""
+        if uses_embeddings(self._by_engine) and embed is None:
+            raise InputError(
+                "this engine makes no embeddings",
+                hint="use a server that has /v1/embeddings (`base_urls`), or leave out `same`",
+                argument="same",
+            )
+        self._judge_of, self._embed = judge_of, embed
 
     def _set_judged(self) -> None:
-        """Let the model judge from now on. It is not asked while it samples."""
+        """Let the engine decide from now on. It is not asked while it samples."""
+        if uses_embeddings(self._by_engine):
+            self._set_embedded()
+            return
         if self._judged is None or self._judged[0] != self.kind.name:
             if self._judge_of is None:
                 raise no_model()
             self._judged = self.kind.name, judged_equality(MODEL, self._judge_of, self.kind.same)
         self.same = self._judged[1].about(self.problem.question)
+
+    def _set_embedded(self) -> None:
+        if self._embed is None:
+            raise no_model()
+        if self.kind.name != TEXT.name:
+            note = f"embeddings group texts only: answers of the kind {self.kind.name} were compared as usual"
+            self.kind = replace(self.kind, notes=(*self.kind.notes, note))
+            return
+        rule = embedded_equality(str(self._by_engine), self._embed, self.kind.same)
+        self.same = rule.about(self.problem.question)
 
     @property
     def is_kind_open(self) -> bool:
@@ -259,7 +303,7 @@ class Poll:
                 vote rests on those that have, and a note says so.
         """
         is_settled = failure is None and self.settled
-        if self._is_judged and self._pool.read():
+        if self.asks_engine and self._pool.read():
             self._set_judged()
         solution = self._solution(failure, is_settled=is_settled)
         if failure is not None and not solution.trajectories:
@@ -274,10 +318,12 @@ class Poll:
         notes = [*self._pool.notes_on(pairs), *self.kind.notes]
         ballot = self._ballot(readings, notes if failure is None else [str(stopped), *notes])
         tally = vote(ballot, method=self.method, calibration=self._calibration)
-        tally = replace(tally, calibrated=tally.calibrated and self.kind.calibrated)
         if self.kind.pick is not None and tally.answer is not None:
             best = next(at for at, reading in enumerate(readings) if reading.vote == tally.answer)
             tally = replace(tally, best=best)
+        if self.kind.no_probability is not None:
+            why = self.kind.no_probability
+            tally = replace(tally, probabilities={}, no_probability=why, calibrated=False)
         made = self._composed(pairs, tally)
         if made is not None and made.note is not None:
             tally = replace(tally, notes=(*tally.notes, made.note))

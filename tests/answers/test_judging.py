@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import httpx2 as httpx
 import pytest
 
 from distrivote import Problem, SamplingParams, Trajectory, asolve, solution_of, solve
@@ -14,7 +16,10 @@ from distrivote.answers.equivalence import classify
 from distrivote.answers.judging import asked_same, judged_equality
 from distrivote.engines.base import BaseEngine, Job, Watch
 from distrivote.errors import EngineError, InputError
+from distrivote.server.settings import Settings
+from distrivote.solution import Solution
 from distrivote.steering import Controller
+from serving import serving
 
 QUESTION = Problem("Who wrote Hamlet?", template="plain")
 REPLIES = [
@@ -105,7 +110,7 @@ def test_a_model_that_thinks_first_may_do_so() -> None:
 
 def test_without_a_model_there_is_no_judge() -> None:
     replies = [Trajectory(text, index=at) for at, text in enumerate(REPLIES)]
-    with pytest.raises(InputError, match="no model here that could judge"):
+    with pytest.raises(InputError, match="no model here that could decide"):
         solution_of(QUESTION, replies, answer="short", same="judge")
 
 
@@ -149,3 +154,79 @@ def test_what_is_the_same_by_its_key_is_not_asked_about() -> None:
     same = judged_equality("own", lambda _: ask, base)
     assert classify(["Paris", "**Paris**", "the Paris", "Rome"], same).ids == (0, 0, 0, 1)
     assert len(asked) == 1
+
+
+POEMS = ["The rain falls softly.", "Rain is softly falling.", "In 1914 a war began.", "In 1915 a war began."]
+VECTORS = {"rain": [1.0, 0.0], "Rain": [0.99, 0.1], "1914": [0.0, 1.0], "1915": [0.01, 1.0]}
+
+
+class Embedding(BaseEngine):
+    """An engine that replies with poems, and knows a vector for each."""
+
+    name = model = "embedding"
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.models: list[str | None] = []
+        self._fails = fails
+
+    def sample_job(
+        self,
+        job: Job,
+        controller: Controller | None,  # noqa: ARG002
+        watch: Watch | None,  # noqa: ARG002
+    ) -> Iterator[Trajectory]:
+        yield from (Trajectory(POEMS[at], index=at) for at in job.indices)
+
+    def embed(self, texts: Sequence[str], model: str | None = None) -> list[list[float]]:
+        self.models.append(model)
+        if self._fails:
+            raise EngineError("there are no embeddings here")
+        return [next(vector for word, vector in VECTORS.items() if word in text) for text in texts]
+
+
+def poem(engine: BaseEngine, same: str, answer: str = "text") -> Solution:
+    question = Problem("Write a line.", template="plain")
+    return solve(engine, question, budget=4, answer=answer, same=same, steering=None, method="sc")
+
+
+def test_embeddings_group_texts_and_never_different_numbers() -> None:
+    engine = Embedding()
+    found = poem(engine, "embeddings:small")
+    assert sorted(found.tally.votes.values()) == [1, 1, 2]
+    assert "the texts were grouped by embeddings:small" in found.tally.notes
+    assert engine.models == ["small"]
+
+
+def test_embeddings_that_fail_cost_no_reply() -> None:
+    found = poem(Embedding(fails=True), "embeddings")
+    assert sum(found.tally.votes.values()) == 4
+    assert any("the server gave no embeddings" in note for note in found.tally.notes)
+
+
+def test_embeddings_are_not_for_facts() -> None:
+    with pytest.raises(InputError, match="embeddings group texts, and the answers are of the kind short"):
+        poem(Embedding(), "embeddings", "short")
+
+
+def test_an_engine_without_embeddings_is_an_error_before_anything_is_sampled() -> None:
+    engine = Judging()
+    with pytest.raises(InputError, match="this engine makes no embeddings"):
+        poem(engine, "embeddings")
+    with pytest.raises(InputError, match="there is no model here"):
+        solution_of("Write a line.", [Trajectory("a b c")], answer="text", same="embeddings", steering=None)
+
+
+def test_who_starts_a_server_may_choose_a_judge_and_a_request_may_not() -> None:
+    asked: dict[str, Any] = {"answer": "short", "budget": 5, "ssc": False, "method": "sc"}
+    messages = [{"role": "user", "content": QUESTION.question}]
+    body = {"model": "judging", "messages": messages, "distrivote": asked}
+    with serving(Judging(), Settings(same="judge")) as url:
+        found = httpx.post(f"{url}/v1/chat/completions", json=body).json()["distrivote"]
+        other = body | {"distrivote": asked | {"same": "short"}}
+        plain = httpx.post(f"{url}/v1/chat/completions", json=other).json()["distrivote"]
+    assert sorted(found["votes"].values()) == [2, 3]
+    assert len(plain["votes"]) > 2
+    with serving(Judging(), Settings()) as url:
+        for same in ("judge", "embeddings", "command:true"):
+            refused = body | {"distrivote": asked | {"same": same}}
+            assert httpx.post(f"{url}/v1/chat/completions", json=refused).status_code == 400

@@ -1,4 +1,5 @@
-"""Judges as a notion of equality: the model that was asked (`judge`), or a command (`command:CMD`).
+"""Judges as a notion of equality: the model that was asked (`judge`), its server's embeddings (`embeddings`,
+`embeddings:MODEL`), or a command (`command:CMD`).
 
 Answers that are the same by the rules of their kind are never asked about. What a judge has said is kept, so
 that a vote that is counted again asks only about what is new. A judge that fails is asked no more: what it
@@ -11,17 +12,23 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from distrivote.answers.equality import Equality, Key, Same, Sorted, equality
-from distrivote.answers.judge import CachedJudge, Judge, judged
+from distrivote.answers.judge import CachedJudge, Judge, embedding_groups, judged
 from distrivote.errors import EngineError, InputError
 from distrivote.nouns import count, verb
 
 MODEL = "judge"
 """The name of the judge that is the model itself."""
 
+EMBEDDINGS = "embeddings"
+"""The name of the grouping by a server's embeddings; behind a colon the model that makes them."""
+
 COMMAND = "command:"
 
 JudgeOf: TypeAlias = Callable[[str], Judge]
 """A question -> who judges the answers to it."""
+
+Embed: TypeAlias = Callable[[Sequence[str], str | None], Sequence[Sequence[float]]]
+"""Texts, and the model if one was named -> a vector for each text."""
 
 
 class Judging:
@@ -81,12 +88,42 @@ def judged_equality(name: str, judge_of: JudgeOf, base: Equality | None = None) 
     return Equality(name, sort=Judging(judge_of, None if base is None else base.key))
 
 
+def embedded_equality(name: str, embed: Embed, base: Equality) -> Equality:
+    """Return the equality of texts by their embeddings; that of `base` where the server fails."""
+    model = name.partition(":")[2] or None
+
+    def sort(question: str, answers: Sequence[str]) -> Sorted:
+        try:
+            vectors = embed(answers, model)
+        except EngineError as error:
+            note = f"the server gave no embeddings, so the texts were grouped by their words: {error}"
+            found = base.sort(question, answers) if base.sort is not None else Sorted(range(len(answers)))
+            return Sorted(found.ids, (*found.notes, note))
+        return Sorted(embedding_groups(vectors, answers), (f"the texts were grouped by {name}",))
+
+    return Equality(name, sort=sort)
+
+
+def needs_engine(same: Same | None) -> bool:
+    """Say whether an engine decides which answers are the same: a judge, or embeddings.
+
+    >>> needs_engine("judge"), needs_engine("embeddings:bge-m3"), needs_engine("math")
+    (True, True, False)
+    """
+    return isinstance(same, str) and (same == MODEL or uses_embeddings(same))
+
+
+def uses_embeddings(same: Same | None) -> bool:
+    """Say whether texts are grouped by embeddings."""
+    return isinstance(same, str) and (same == EMBEDDINGS or same.startswith(f"{EMBEDDINGS}:"))
+
+
 def asked_same(same: Same | None) -> Equality | None:
-    """Return the equality that was asked for, by a command too; None for nothing and for `judge`.
+    """Return the equality that was asked for, by a command too; None if an engine has to decide.
 
     Only who starts a program may name a command: a server's requests are read by `equality`.
     """
-    if same is None or same == MODEL:
+    if same is None or needs_engine(same):
         return None
     if not isinstance(same, str) or not same.startswith(COMMAND):
         return equality(same)
@@ -97,9 +134,9 @@ def asked_same(same: Same | None) -> Equality | None:
 
 
 def no_model() -> InputError:
-    """Return the error if there is no model that could judge."""
+    """Return the error if there is no model that could decide."""
     return InputError(
-        "there is no model here that could judge whether answers are the same",
+        "there is no model here that could decide whether answers are the same",
         hint="ask one, or give `same` as command:CMD",
         argument="same",
     )

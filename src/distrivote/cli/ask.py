@@ -110,7 +110,7 @@ def ask(
     if as_json:
         _print_json(asked, poll.steering)
     elif not sys.stdout.isatty():
-        print("" if reason is not None else solution.reply if solution.answer is None else solution.answer)
+        print(_printed(solution, strict))
     else:
         _print(asked, poll.steering, show)
     if solution.answer is None:
@@ -120,6 +120,13 @@ def ask(
     if reason is not None:
         say(f"distrivote: withheld: {reason}")
         raise typer.Exit(WITHHELD)
+
+
+def _printed(solution: Solution, strict: bool) -> str:
+    """Return what goes into a pipe: the answer; without one the surest reply, if that is not an error."""
+    if solution.withheld is not None or (solution.answer is None and strict):
+        return ""
+    return solution.reply if solution.answer is None else str(solution.answer)
 
 
 class _Asked(NamedTuple):

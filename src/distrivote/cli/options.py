@@ -44,8 +44,9 @@ Same = Annotated[
         "--same",
         metavar="NAME",
         help="When two answers are one: text (as written), notation, math (formulas too), choice, short,"
-        " json, tool, program or content; ask also: judge (the model decides); ask, vote, show, evaluate:"
-        " command:CMD (a program does); by default as the kind of answer says.",
+        " json, tool, program or content; ask, serve: judge (the model decides), embeddings or"
+        " embeddings:MODEL (texts only, by --base-url); all but import: command:CMD (a program decides); by"
+        " default as the kind of answer says.",
         show_default=False,
         rich_help_panel=_VOTE,
     ),
@@ -165,11 +166,11 @@ class AnswerOptions(OptionGroup):
 
 def compared_by(answer: str | None, same: str | None, run_code: bool = False) -> str | Kind | Equality | None:
     """Return what says how the answers of a file are read and compared; None: as the file says."""
-    from distrivote.answers.judging import MODEL, asked_same, no_model
+    from distrivote.answers.judging import asked_same, needs_engine, no_model
 
     if answer is not None:
         return read_as(answer, same, run_code)
-    if same == MODEL:
+    if needs_engine(same):
         raise no_model()
     rule = asked_same(same)
     return same if rule is None or rule.is_named else rule
@@ -177,14 +178,14 @@ def compared_by(answer: str | None, same: str | None, run_code: bool = False) ->
 
 def read_as(answer: str, same: str | None, run_code: bool = False) -> Kind:
     """Return the kind that the answers of a file are read as."""
-    from distrivote.answers.judging import MODEL, asked_same, no_model
+    from distrivote.answers.judging import asked_same, needs_engine, no_model
     from distrivote.answers.kinds import asked_kind, code_kind
     from distrivote.errors import InputError
 
     kind = asked_kind(answer)
     if kind is None:
         raise InputError("--answer auto needs a question and its replies: name a kind, such as short")
-    if same == MODEL:
+    if needs_engine(same):
         raise no_model()
     if kind.name == "code" and run_code:
         kind = code_kind(run=True)

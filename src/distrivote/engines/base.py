@@ -207,6 +207,15 @@ class ChoosyEngine(Protocol):
         ...
 
 
+@runtime_checkable
+class EmbeddingEngine(Protocol):
+    """An engine that can make embeddings of texts."""
+
+    def embed(self, texts: Sequence[str], model: str | None = None) -> list[list[float]]:
+        """Return a vector for each text, by the named model or else by the one that is sampled from."""
+        ...
+
+
 def carried_out(engine: Engine, controller: Controller | None) -> Controller | None:
     """Return the controller that will steer: None if it is optional and the engine can't carry it out."""
     if controller is None or not controller.optional or not isinstance(engine, ChoosyEngine):

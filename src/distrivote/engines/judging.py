@@ -1,4 +1,4 @@
-"""The model that was asked as a judge of whether two answers are the same (answers/judge.py)."""
+"""An engine decides whether answers are the same: its model as a judge, or embeddings of its server."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from contextlib import closing
 from dataclasses import replace
 
 from distrivote.answers.judge import Judge, prompt_for, verdict_of
-from distrivote.answers.judging import JudgeOf
-from distrivote.engines.base import Engine, SamplingParams
+from distrivote.answers.judging import Embed, JudgeOf
+from distrivote.engines.base import EmbeddingEngine, Engine, SamplingParams
 
 FEW_TOKENS = 16
 """Of a verdict; a model that thinks first is asked again, with as many as a trajectory may have."""
 
 _THINKS = "<think>"
+
+
+def embedder(engine: Engine) -> Embed | None:
+    """Return who makes embeddings of texts, None if the engine can't."""
+    return engine.embed if isinstance(engine, EmbeddingEngine) else None
 
 
 def model_judge(engine: Engine, params: SamplingParams) -> JudgeOf:

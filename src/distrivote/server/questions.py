@@ -239,8 +239,8 @@ def _checked(template: str) -> str:
 
 
 def _same(asked: str | None, settings: Settings) -> str | None:
-    name = asked or settings.same
-    return None if name is None else equality(name).name
+    """Return when two answers are one; a judge or a command is the server's own setting only."""
+    return settings.same if asked is None else equality(asked).name
 
 
 def _answer(asked: str | None, settings: Settings) -> str | Kind:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from distrivote.answers.equality import equality
+from distrivote.answers.judging import asked_same
 from distrivote.answers.kinds import asked_kind
 from distrivote.defaults import (
     ANSWER,
@@ -73,7 +73,8 @@ class Settings:
     """Whether a question whose replies have no answer is an error; else its best reply is returned."""
 
     same: str | None = None
-    """When two answers are one where a request does not say it; None: what the kind of answer says."""
+    """When two answers are one where a request does not say it; None: what the kind of answer says. A judge,
+    embeddings and commands can be named here only: no request may start programs or multiply its costs."""
 
     ssc: bool | None = None
     """Whether SelfStepConf steers where a request does not say it; None: where the engine can."""
@@ -108,8 +109,7 @@ class Settings:
                 raise InputError(
                     f"the address to pass on is {path!r}", hint="give one like /v1/score", argument="forward"
                 )
-        if self.same is not None:
-            equality(self.same)
+        asked_same(self.same)
         if self.budget > self.max_budget:
             raise InputError(
                 f"the usual budget is {self.budget} and the largest {self.max_budget}",

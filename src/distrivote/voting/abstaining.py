@@ -27,7 +27,7 @@ def abstains(outcome: Outcome, min_probability: float) -> BoolArray:
 
 def withheld(tally: Tally, min_probability: float) -> str | None:
     """Return why an answer is withheld, without the answer; None if it is given or there is none."""
-    if tally.answer is None or tally.probability >= min_probability:
+    if tally.answer is None or tally.probability is None or tally.probability >= min_probability:
         return None
     return (
         f"the probability that the answer is right is {tally.probability:.1%}, and at least"

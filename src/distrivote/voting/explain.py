@@ -111,6 +111,8 @@ def _weighing(tally: Tally, weighing: Weighing) -> str:
 
 
 def _probability(tally: Tally) -> str:
+    if tally.probability is None:
+        return f"{tally.no_probability}."
     if tally.calibrated:
         return f"The probability that {tally.answer} is right is {likely(tally.probability)}."
     return (

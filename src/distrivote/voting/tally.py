@@ -103,6 +103,9 @@ class Tally:
     probabilities: dict[Answer, float] = field(default_factory=dict)
     """The probability of each answer, in the order of the scores; their sum may be below 1."""
 
+    no_probability: str | None = None
+    """Why no answer has a probability, in a sentence; None if they have one."""
+
     calibrated: bool = True
     """Whether the probabilities were fitted on pools of this size."""
 
@@ -151,8 +154,13 @@ class Tally:
         return self.fallback or min(self.scores.values(), default=0.0) < 0
 
     @property
-    def probability(self) -> float:
-        """How probable it is that the answer is right, by the calibration; 0 without an answer."""
+    def probability(self) -> float | None:
+        """How probable it is that the answer is right, by the calibration; 0 without an answer.
+
+        None for answers that can't be right or wrong, such as texts.
+        """
+        if self.no_probability is not None:
+            return None
         return self.probabilities[self.answer] if self.answer is not None else 0.0
 
     @property

@@ -16,6 +16,7 @@ from distrivote.answers.kinds import KINDS, asked_kind, code_kind, json_kind, ki
 from distrivote.answers.kinds.naming import names_of
 from distrivote.answers.structured.schema import schema_of
 from distrivote.errors import InputError
+from distrivote.report.documents import solution_document
 from strategies import LAW, MANY
 
 TEXTS = [
@@ -247,3 +248,26 @@ def test_objects_are_named_by_what_differs_and_programs_by_a_line_of_their_own()
 def test_no_two_answers_have_the_same_name(name: str, answers: list[str]) -> None:
     names = names_of(KINDS[name], answers, answers[0] if answers else "")
     assert len(set(names.values())) == len(answers)
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "boxed"])
+@pytest.mark.parametrize("end", ["</think>", "</think>\n\n", "</think>Let me stop here!", ""])
+def test_a_draft_in_the_thinking_is_no_answer(name: str, end: str) -> None:
+    draft = f"<think>It is \\boxed{{7}}. The answer is B. {{}} ```python\nx = 1\n```{end}"
+    found = kind_named(name).read(draft, is_cut=False)
+    assert found is None or found.answer not in ("7", "B", "{}", "x = 1")
+    read = kind_named("boxed").read(draft, is_cut=False)
+    assert read is not None  # the paper's way looks everywhere
+    assert read.answer == "7"
+
+
+def test_a_text_has_no_probability_and_is_not_withheld() -> None:
+    replies = [Trajectory(text, index=at) for at, text in enumerate(["Rain falls.", "Rain falls.", "No."])]
+    found = solution_of("Sing.", replies, answer="text", steering=None, method="sc", min_probability=0.99)
+    assert found.tally.probability is None
+    assert found.withheld is None
+    assert "no probability of being right" in found.tally.explain()
+    document = solution_document(found, 0.0)
+    assert document["probability"] is None
+    assert document["probabilities"] == {}
+    assert document["no_probability"] == found.tally.no_probability

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from distrivote.answers.equality import Equality
-from distrivote.answers.extract import Extraction, Extractor, is_finished
+from distrivote.answers.extract import Extraction, Extractor, is_finished, reply_start
 from distrivote.answers.structured.schema import Schema
 
 Pick: TypeAlias = Callable[[Sequence[str], Sequence[float]], int]
@@ -49,6 +49,9 @@ class Kind:
     """Whether an answer of this kind has an end of its own (a bracket, a fence), so that one that was found
     in a reply that was cut off is whole."""
 
+    reads_thinking: bool = False
+    """Whether an answer that stands only in the reasoning before a reply counts, as in the paper."""
+
     line: Callable[[str], str] = one_line
     """An answer in one line, for tables."""
 
@@ -58,11 +61,11 @@ class Kind:
     by_field: bool = False
     """Whether the result is put together from votes on each field."""
 
-    calibrated: bool = True
-    """Whether its probabilities can be relied on. They can't where being the same is a matter of degree."""
-
     schema: Schema | None = None
     """What JSON must satisfy."""
+
+    no_probability: str | None = None
+    """Why it means nothing to say how probably such an answer is right, in a sentence."""
 
     notes: tuple[str, ...] = ()
     """What a careful reader should know of answers of this kind, a sentence each."""
@@ -70,6 +73,8 @@ class Kind:
     def read(self, text: str, *, is_cut: bool) -> Extraction | None:
         """Return the answer of a reply; of one that was cut off only an answer that is whole."""
         found = self.find(text)
+        if found is not None and not self.reads_thinking and found.end <= reply_start(text):
+            return None
         if found is None or not is_cut or self.closes or is_finished(text, found.end):
             return found
         return None

@@ -20,4 +20,12 @@ def whole_reply(text: str) -> Extraction | None:
     return Extraction(text[start:end], end, start) if start < end else None
 
 
-TEXT = Kind("text", whole_reply, NAMED["content"], "text", is_long=True, pick=medoid, calibrated=False)
+TEXT = Kind(
+    "text",
+    whole_reply,
+    NAMED["content"],
+    "text",
+    is_long=True,
+    pick=medoid,
+    no_probability="A text has no probability of being right: the share says how far the replies agree",
+)

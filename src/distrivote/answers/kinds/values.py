@@ -94,7 +94,7 @@ def label_kind(spec: str) -> Kind:
     return Kind(spec, lambda text: find_label(text, labels), same, f"one of {', '.join(labels)}")
 
 
-BOXED = Kind("boxed", boxed, NAMED["math"], "boxed answer")
+BOXED = Kind("boxed", boxed, NAMED["math"], "boxed answer", reads_thinking=True)
 MATH = Kind("math", math_answer, NAMED["math"], "number or formula")
 NUMBER = Kind("number", stated_number, NAMED["math"], "number")
 CHOICE = Kind("choice", choice, NAMED["choice"], "choice")

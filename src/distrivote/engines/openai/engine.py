@@ -25,6 +25,7 @@ from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, W
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Forwarded, Server, address_of
 from distrivote.engines.openai.discovery import Discovery
+from distrivote.engines.openai.embeddings import vectors_of
 from distrivote.engines.openai.extras import Extras
 from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault
@@ -214,6 +215,22 @@ class OpenAIEngine(BatchEngine):
                 yield reply
         except Fault as fault:
             raise EngineError(fault.sentence) from fault
+
+    def embed(self, texts: Sequence[str], model: str | None = None) -> list[list[float]]:
+        """Return a vector for each text, by /v1/embeddings of the first server.
+
+        EngineError if it has none, or gives something else.
+        """
+        with self._call():
+            return self._thread.do(self._embedded(list(texts), model or self.model))
+
+    async def _embedded(self, texts: list[str], model: str) -> list[list[float]]:
+        connections = await self._connected()
+        try:
+            reply = await connections.servers[0].post("embeddings", {"model": model, "input": texts})
+        except Fault as fault:
+            raise EngineError(fault.sentence) from fault
+        return vectors_of(reply, len(texts))
 
     async def models(self) -> list[str]:
         """Return the names of the models that the first server has; none if it does not list them."""

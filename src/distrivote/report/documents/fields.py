@@ -57,7 +57,10 @@ class TallyDocument(TypedDict):
     method: Annotated[str, "The method's name."]
     answer: Annotated[str | None, "The answer to believe; null if there is none, or if it is withheld."]
     share: Annotated[float, "The winner's share of the score; not a probability."]
-    probability: Annotated[float, "How probable it is that the winner is right; 0 without one."]
+    probability: Annotated[
+        float | None, "How probable it is that the winner is right; 0 without one, null if `no_probability`."
+    ]
+    no_probability: Annotated[str | None, "Why answers of this kind have no probability; null if they have."]
     calibrated: Annotated[
         bool, "Whether probabilities were fitted on pools of this size and for this kind of answer."
     ]

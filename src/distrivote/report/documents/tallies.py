@@ -43,6 +43,7 @@ def tally_document(
         "answer": winner if reason is None else None,
         "share": tally.share,
         "probability": tally.probability,
+        "no_probability": tally.no_probability,
         "calibrated": tally.calibrated,
         "abstained": reason is not None,
         "withheld": None if reason is None else winner,

@@ -100,7 +100,7 @@ def _answer(
         else:
             too = "too" if tally.majority == tally.answer else "instead"
             beside = f" · majority voting says {shortened(in_line(str(tally.majority)), 40)} {too}"
-    if tally.calibrated:
+    if tally.calibrated and tally.probability is not None:
         sure = f"{likely(tally.probability)} likely right"
     else:
         sure = f"{tally.votes[tally.answer]:,} of {count(tally.n_cast, 'answer')} say so"

@@ -240,7 +240,7 @@ def _outcome(one: Questions, tally: Tally) -> Outcome:
         n_unmeasured=np.array([tally.n_unmeasured]),
         rejected=np.array([rejected]),
         separation=np.array([np.nan if tally.separation is None else tally.separation]),
-        probability=np.array([tally.probability]),
+        probability=np.array([np.nan if tally.probability is None else tally.probability]),
         overrules=np.array([tally.overrules]),
     )
 
