@@ -215,8 +215,8 @@ def test_without_anything_to_vote_on_the_surest_reply_comes(run: Callable[..., t
     code, out, err = run(texts, *words)
     assert (code, out) == (0, "I can't say.\n")
     assert "no trajectory gave an answer" in err
-    code, _, err = run(texts, *words, "--strict")
-    assert code == 1
+    code, out, err = run(texts, *words, "--strict")
+    assert (code, out) == (1, "\n")
     assert "no trajectory gave an answer" in err
 
 
@@ -256,12 +256,15 @@ def test_three_tokens_are_no_answer(run: Callable[..., tuple[int, str, str]]) ->
         (["--answer", "nubmer"], "kind of answer"),
         (["--answer", "short", "--schema", "no.json"], "--schema and --ignore are for JSON"),
         (["--answer", "json", "--schema", "no.json"], "no.json can't be read"),
+        (["--answer", "json", "--schema", "INVALID"], "error: the JSON schema is invalid: 12 is not"),
         (["--same", "command:no-such-program-here"], "there is no program"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(
-    words: list[str], message: str, run: Callable[..., tuple[int, str, str]]
+    words: list[str], message: str, run: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
+    (tmp_path / "invalid.json").write_text('{"type": 12}')
+    words = [str(tmp_path / "invalid.json") if word == "INVALID" else word for word in words]
     code, out, err = run(["12"], "ask", "How many?", "--budget", 1, *words, *MODEL)
     assert (code, out) == (2, "")
     assert message in err

@@ -45,8 +45,8 @@ Same = Annotated[
         metavar="NAME",
         help="When two answers are one: text (as written), notation, math (formulas too), choice, short,"
         " json, tool, program or content; ask, serve: judge (the model decides), embeddings or"
-        " embeddings:MODEL (texts only, by --base-url); all but import: command:CMD (a program decides); by"
-        " default as the kind of answer says.",
+        " embeddings:MODEL (texts only, by --base-url); ask, serve, vote, show, evaluate: command:CMD (a"
+        " program decides); by default as the kind of answer says.",
         show_default=False,
         rich_help_panel=_VOTE,
     ),
@@ -203,11 +203,12 @@ def _read_schema(path: str | None) -> Schema | None:
     from distrivote.errors import InputError
 
     try:
-        return schema_of(json.loads(Path(path).read_bytes()))
+        schema = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}): give a JSON schema") from error
+    return schema_of(schema)
 
 
 @dataclass(frozen=True, slots=True)

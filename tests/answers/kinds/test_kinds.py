@@ -271,3 +271,11 @@ def test_a_text_has_no_probability_and_is_not_withheld() -> None:
     assert document["probability"] is None
     assert document["probabilities"] == {}
     assert document["no_probability"] == found.tally.no_probability
+
+
+@pytest.mark.parametrize(
+    "text", ["Die Antwort ist B.", "La réponse est B.", "La respuesta es **B**.", "B) Jupiter"]
+)
+def test_a_letter_counts_in_any_language(text: str) -> None:
+    question = Problem("Welcher Planet ist der größte? A) Mars B) Jupiter", template="plain")
+    assert solution_of(question, [Trajectory(text)], method="sc", steering=None).answer == "B"

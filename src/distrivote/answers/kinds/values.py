@@ -71,6 +71,7 @@ def choice_kind(question: str) -> Kind:
     if not options:
         return CHOICE
     letters = {folded(text): letter for letter, text in options.items()}
+    letters |= {folded(letter): letter for letter in options}  # stated in another language than English
 
     def find(text: str) -> Extraction | None:
         found = choice(text)
