@@ -15,8 +15,8 @@ its optional asynchronous part. `BaseEngine` implements what engines share, so a
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -213,6 +213,52 @@ class EmbeddingEngine(Protocol):
 
     def embed(self, texts: Sequence[str], model: str | None = None) -> list[list[float]]:
         """Return a vector for each text, by the named model or else by the one that is sampled from."""
+        ...
+
+
+@runtime_checkable
+class Upstream(Protocol):
+    """An engine in front of a server, which may have other models and takes requests as they are."""
+
+    @property
+    def model(self) -> str: ...
+
+    def for_model(self, model: str) -> Engine:
+        """Return the engine for another model of the server, which is closed with this one."""
+        ...
+
+    async def models(self) -> list[str]:
+        """Return the names of the server's models; none if it does not list them."""
+        ...
+
+    async def unready(self) -> str | None:
+        """Return why the server would not answer now, None if it would."""
+        ...
+
+    def forward(self, path: str, content: bytes) -> AbstractAsyncContextManager[ForwardedReply]:
+        """Send a request to an address after /v1/ as it is."""
+        ...
+
+
+class ForwardedReply(Protocol):
+    """The reply to a request that was sent on as it is."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def content_type(self) -> str: ...
+
+    @property
+    def n_tokens(self) -> int:
+        """What its usage says; 0 until that has come, or if there is none."""
+        ...
+
+    @property
+    def n_prompt_tokens(self) -> int: ...
+
+    def parts(self) -> AsyncIterator[bytes]:
+        """Yield its bytes as they come."""
         ...
 
 

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,6 +20,7 @@ from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault, Scope, broken_off, fault_of_event, fault_of_reply
 from distrivote.engines.openai.flaws import Flaw
 from distrivote.engines.openai.fleet import Health
+from distrivote.engines.openai.forwarded import Forwarded
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import Body, Prompt
 from distrivote.engines.openai.reply import finish_of
@@ -27,7 +28,7 @@ from distrivote.engines.reply_fields import response_from
 from distrivote.engines.wire import Response, Usage, decode_response
 from distrivote.errors import InputError
 
-__all__ = ["Forwarded", "Server", "address_of"]
+__all__ = ["Server", "address_of"]
 
 _USAGE = {"stream_options": {"include_usage": True}}
 LARGEST = 256 << 20
@@ -41,14 +42,6 @@ _SHORT = 32
 
 _NO_ENDS = {"abort", "error"}
 """Ends by which a server says that it broke off: it is shutting down, or lost the one behind it."""
-
-
-class Forwarded(NamedTuple):
-    """A reply that is handed on as it comes."""
-
-    status: int
-    content_type: str
-    parts: AsyncIterator[bytes]
 
 
 class Server:

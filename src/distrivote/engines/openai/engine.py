@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -23,12 +24,13 @@ from typing import Any
 from distrivote.defaults import N_PARALLEL, K
 from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, Watch, job_of
 from distrivote.engines.openai.capabilities import models_of
-from distrivote.engines.openai.client import Forwarded, Server, address_of
+from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.discovery import Discovery
 from distrivote.engines.openai.embeddings import vectors_of
 from distrivote.engines.openai.extras import Extras
 from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault
+from distrivote.engines.openai.forwarded import Forwarded
 from distrivote.engines.openai.loops import Connections, LoopThread, close_in
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import ENDPOINTS
@@ -42,6 +44,8 @@ SSC_BY = ("auto", "plugin", "continuation", "off")
 """How SelfStepConf is done: by the server's plugin or by continuation, whichever there is; or not at all."""
 
 _WATCH_SECONDS = 0.2
+_LIST_SECONDS = 10.0
+_MOST_MODELS = 256
 _END = object()
 
 
@@ -116,18 +120,15 @@ class OpenAIEngine(BatchEngine):
 
         self._settings = CallSettings(endpoint, ssc_by, n_per_request, patience, extras.fields)
         self._n_parallel = n_parallel
+        self._addresses, self._key, self._headers = addresses, key, extras.headers
         self._facts = [ServerFacts(model or "") for _ in addresses]
-
-        def servers() -> list[Server]:
-            made = zip(addresses, self._facts, strict=True)
-            return [Server(*each, key, patience, headers=extras.headers) for each in made]
-
-        self._make_servers = servers
         # Made here, so that a proxy that can't be used is an error here; the first loop takes them.
-        self._spare = [servers()]
+        self._spare = [self._make_servers()]
         self._urls = [server.url for server in self._spare[0]]
         self._connections: dict[asyncio.AbstractEventLoop, Connections] = {}
         self._thread = LoopThread()
+        self._others: dict[str, OpenAIEngine] = {}
+        self._first: OpenAIEngine | None = None
         try:
             self.model = model or self._thread.do(self._only_model())
         except BaseException:
@@ -135,6 +136,26 @@ class OpenAIEngine(BatchEngine):
             raise
         for facts in self._facts:
             facts.model = self.model
+
+    def for_model(self, model: str) -> OpenAIEngine:
+        """Return the engine for another model of the same servers, which is closed with this one.
+
+        What it samples counts towards `n_parallel` of this one.
+        """
+        if self._first is not None:
+            return self._first.for_model(model)
+        if model == self.model:
+            return self
+        if model not in self._others:
+            if len(self._others) >= _MOST_MODELS:
+                raise InputError(f"{len(self._others)} other models are in use already: use one of them")
+            other = copy(self)
+            other.model, other.notes = model, []
+            other._facts = [ServerFacts(model) for _ in self._addresses]
+            other._spare, other._connections, other._thread = [], {}, LoopThread()
+            other._others, other._first = {}, self
+            self._others[model] = other
+        return self._others[model]
 
     def __repr__(self) -> str:
         return f"OpenAIEngine({self._urls!r}, model={self.model!r})"
@@ -214,7 +235,7 @@ class OpenAIEngine(BatchEngine):
             async with connections.servers[0].forward(path, content) as reply:
                 yield reply
         except Fault as fault:
-            raise EngineError(fault.sentence) from fault
+            raise fault.error() from fault
 
     def embed(self, texts: Sequence[str], model: str | None = None) -> list[list[float]]:
         """Return a vector for each text, by /v1/embeddings of the first server.
@@ -235,9 +256,26 @@ class OpenAIEngine(BatchEngine):
     async def models(self) -> list[str]:
         """Return the names of the models that the first server has; none if it does not list them."""
         connections = await self._connected()
-        with suppress(Fault):
-            return await models_of(connections.servers[0])
+        with suppress(Fault, TimeoutError):
+            async with asyncio.timeout(_LIST_SECONDS):
+                return await models_of(connections.servers[0])
         return []
+
+    async def unready(self) -> str | None:
+        """Return why no server would answer now, None if one would; nothing is sampled."""
+        reasons = [await self._unready(server) for server in (await self._connected()).servers]
+        return None if None in reasons else "; ".join(filter(None, reasons))
+
+    async def _unready(self, server: Server) -> str | None:
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                await server.get("models")
+        except TimeoutError:
+            return f"{server.url} did not answer within {_LIST_SECONDS:g} s"
+        except Fault as fault:
+            # One that does not list its models is there all the same.
+            return None if fault.status in (404, 405, 501) else fault.sentence
+        return None
 
     def can_steer(self, controller: Controller) -> bool:
         """Say whether the servers can carry out a controller; they are asked for a few tokens.
@@ -277,12 +315,22 @@ class OpenAIEngine(BatchEngine):
             for other in [other for other in self._connections if other.is_closed()]:
                 del self._connections[other]
             servers = self._spare.pop() if self._spare else self._make_servers()
-            self._connections[loop] = Connections(servers, self._n_parallel)
-            await self._connections[loop].open()
+            room = asyncio.Semaphore(self._n_parallel)
+            if self._first is not None:
+                room = (await self._first._connected()).room
+            if loop not in self._connections:
+                self._connections[loop] = Connections(servers, room)
+                await self._connections[loop].open()
         return self._connections[loop]
 
+    def _make_servers(self) -> list[Server]:
+        made = zip(self._addresses, self._facts, strict=True)
+        return [Server(*each, self._key, self._settings.patience, headers=self._headers) for each in made]
+
     def release(self) -> None:
-        """Close the connections in all loops, and end the thread."""
+        """Close the connections in all loops, and end the thread; those of other models first."""
+        for other in self._others.values():
+            other.close()
         for loop, connections in list(self._connections.items()):
             if loop is not self._thread.loop:
                 close_in(loop, connections, self._settings.patience.cancel)

@@ -22,9 +22,11 @@ T = TypeVar("T")
 class Connections:
     """The servers as one event loop reaches them."""
 
-    def __init__(self, servers: Sequence[Server], n_parallel: int) -> None:
+    def __init__(self, servers: Sequence[Server], room: asyncio.Semaphore) -> None:
         self.servers = servers
-        self.room = asyncio.Semaphore(n_parallel)
+        self.room = room
+        """Taken by every trajectory; engines for other models of the same servers share it."""
+
         self.calls: set[asyncio.Task[Any]] = set()
         """Those under way."""
 
