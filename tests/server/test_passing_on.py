@@ -222,6 +222,37 @@ def test_tool_calls_are_voted_on_and_come_back_as_calls() -> None:
     assert [each.function.name for each in calls if each.function] == ["weather"]
 
 
+def test_every_model_of_the_upstream_is_listed_and_served() -> None:
+    with gateway() as (url, upstream):
+        listed = [each["id"] for each in httpx.get(f"{url}/v1/models").json()["data"]]
+        assert {"hosted", "auto@16/hosted", "other", "auto@16/other"} <= set(listed)
+        assert listed[0] == "hosted"
+        for name in ("other", "sc@2/other", "auto@16/other"):
+            assert httpx.get(f"{url}/v1/models/{name}").json()["id"] == name
+        plain = post(url, model="other")
+        assert upstream.asked("/v1/chat/completions") == [{"model": "other", "messages": ASKED}]
+        assert plain.json()["distrivote"]["voted"] is False
+        assert "model is 'other'" in plain.json()["distrivote"]["why"]
+        for more in (
+            {"model": "sc@2/other"},
+            {"model": "other", "distrivote": {"budget": 2, "method": "sc"}},
+        ):
+            upstream.requests.clear()
+            voted = post(url, **more).json()
+            asked = [body for body in upstream.asked("/v1/chat/completions") if body["messages"] == ASKED]
+            assert [body["model"] for body in asked] == ["other", "other"]
+            assert (voted["model"], voted["distrivote"]["n_trajectories"]) == (more["model"], 2)
+        for name in ("nobody", "sc@2/nobody"):
+            missing = post(url, model=name)
+            assert (missing.status_code, missing.json()["error"]["code"]) == (404, "model_not_found")
+
+
+def test_a_strict_server_votes_for_other_models_and_forwards_none() -> None:
+    with gateway(strict=True) as (url, _):
+        assert "model is 'other'" in post(url, model="other").json()["error"]["message"]
+        assert post(url, model="sc@2/other").json()["distrivote"]["n_trajectories"] == 2
+
+
 def test_json_is_voted_on_as_json() -> None:
     with gateway() as (url, upstream):
         reply = post(url, response_format={"type": "json_object"}).json()

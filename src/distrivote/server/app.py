@@ -19,6 +19,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -33,15 +34,19 @@ from distrivote.server.bounds import Bounds
 from distrivote.server.chat import answer_chat
 from distrivote.server.completions import answer_completion
 from distrivote.server.errors import failure_of_validation, failure_reply, json_reply, on_error
-from distrivote.server.forwarding import PATHS, Forwarding, forward
+from distrivote.server.forwarding import HEADER, PATHS, forward_request, forwards
 from distrivote.server.guard import Guard
 from distrivote.server.limits import EngineQueue, RequestLimit
 from distrivote.server.live import answer_page, steering_json
 from distrivote.server.metrics import Metrics
 from distrivote.server.model_trust import ModelTrust
-from distrivote.server.questions import Backend, parse_model
+from distrivote.server.models import Models
+from distrivote.server.questions import Backend
+from distrivote.server.readiness import Readiness
+from distrivote.server.record import Records
 from distrivote.server.reference import STYLE, reference_page
 from distrivote.server.replies import Service
+from distrivote.server.responses import answer_response
 from distrivote.server.runs import question_json, questions_json, run_json, sample_json
 from distrivote.server.schemas import (
     AskRequest,
@@ -53,6 +58,8 @@ from distrivote.server.schemas import (
     Fields,
     ModelReply,
     ModelsReply,
+    ResponsesReply,
+    ResponsesRequest,
     field_names,
 )
 from distrivote.server.settings import Settings
@@ -72,8 +79,13 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
     429: {"model": ErrorReply, "description": "Too many requests are under way; Retry-After says when."},
     502: {"model": ErrorReply, "description": "The engine failed."},
 }
-_NAMED_BUDGETS = (8, 32, 128)
-"""Budgets that the list of models has names for."""
+_VOTES = {
+    "/v1/chat/completions": "chat",
+    "/v1/completions": "completions",
+    "/v1/responses": "responses",
+    "/api/ask": "ask",
+}
+"""Addresses that answer with a vote, and what metrics call them."""
 
 
 def create_app(
@@ -90,7 +102,9 @@ def create_app(
     backend = Backend(
         engine, parse_method(pipeline) if isinstance(pipeline, str) else pipeline, settings, ModelTrust()
     )
-    service = Service(backend, RequestLimit(settings.max_concurrency), EngineQueue(engine), Metrics())
+    service = Service(
+        backend, Models(engine), RequestLimit(settings.max_concurrency), EngineQueue(engine), Metrics()
+    )
     app = FastAPI(
         title="distrivote",
         description="Ask a language model the same question N times and believe the right answer.",
@@ -102,6 +116,16 @@ def create_app(
     )
     app.add_middleware(Bounds)
     app.add_middleware(Guard, settings=settings)
+    if settings.allow_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.allow_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=[HEADER, "retry-after"],
+        )
+    forwarded = {path: path.removeprefix("/v1/") for path in (*PATHS, *settings.forward)}
+    app.add_middleware(Records, metrics=service.metrics, endpoints=_VOTES | forwarded)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     for error in (DistrivoteError, HTTPException, Exception):
         app.add_exception_handler(error, on_error)
@@ -118,7 +142,7 @@ def create_app(
 
 
 async def _wrong_address(path: str) -> Response:
-    known = "/v1/chat/completions and /v1/completions"
+    known = "/v1/chat/completions, /v1/responses and /v1/completions"
     raise HTTPException(404, f"there is no /{path[:200]} to post to: the addresses are {known}")
 
 
@@ -144,18 +168,19 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     bodies: dict[str, type[Fields]] = {
         "/v1/chat/completions": ChatRequest,
         "/v1/completions": CompletionRequest,
+        "/v1/responses": ResponsesRequest,
     }
     known = list(field_names(bodies.get(request.url.path, AskRequest)))
     return failure_reply(failure_of_validation(error.errors(), known))
 
 
-def _either(whole: type[ChatReply | CompletionReply]) -> dict[int | str, dict[str, Any]]:
+def _either(whole: type[ChatReply | CompletionReply | ResponsesReply]) -> dict[int | str, dict[str, Any]]:
     """Return what the document says of a reply that comes whole or, if asked for, as a stream."""
     return {200: {"model": whole, "content": {"text/event-stream": {}}}}
 
 
 def _add_openai(app: FastAPI, service: Service) -> None:
-    served, settings = service.backend.engine.model, service.backend.settings
+    settings, models = service.backend.settings, service.models
     created = int(time.time())
 
     def model(name: str) -> dict[str, Any]:
@@ -171,32 +196,36 @@ def _add_openai(app: FastAPI, service: Service) -> None:
         """Answer a prompt with a vote: OpenAI's completions, with `distrivote` beside."""
         return await answer_completion(service, request, body)
 
+    @app.post("/v1/responses", responses=_either(ResponsesReply), response_class=Response)
+    async def responses(request: Request, body: ResponsesRequest) -> Response:
+        """Answer a text or a conversation with a vote: OpenAI's responses, with `distrivote` beside."""
+        return await answer_response(service, request, body)
+
     for path in (*PATHS, *settings.forward):
         app.add_api_route(path, _forwarder(service, path), methods=["POST"], include_in_schema=False)
 
     @app.get("/v1/models", responses={200: {"model": ModelsReply}}, response_class=Response)
-    async def models() -> Response:
-        """List the model, by its name and with budgets before it."""
-        method = service.backend.pipeline.name
-        named = [f"{method}@{n}/{served}" for n in _NAMED_BUDGETS if n <= settings.max_budget]
-        return json_reply({"object": "list", "data": [model(name) for name in (served, *named)]})
+    async def list_models() -> Response:
+        """List the models, each by its name and with methods and budgets before it."""
+        names = await models.listed_names(service.backend.pipeline.name, settings.max_budget)
+        return json_reply({"object": "list", "data": [model(name) for name in names]})
 
     @app.get("/v1/models/{name:path}", responses={200: {"model": ModelReply}}, response_class=Response)
     async def one_model(name: str) -> Response:
         """Return a model by its name."""
-        parse_model(name, served)
+        await models.named(name)
         return json_reply(model(name))
 
 
 def _forwarder(service: Service, path: str) -> Callable[[Request], Any]:
-    """Return what passes requests to an address on to the upstream."""
+    """Return what forwards requests to an address to the upstream."""
 
     async def handle(request: Request) -> Response:
-        engine = service.backend.engine
-        if service.backend.settings.strict or not isinstance(engine, Forwarding):
-            raise HTTPException(404, f"there is no {path} here: it needs a server of models behind this one")
-        content = await request.body()
-        return await forward(service, path.removeprefix("/v1/"), content, f"{path} has nothing to vote on")
+        if not forwards(service):
+            raise HTTPException(404, f"there is no {path} here: this server does not forward to another")
+        return await forward_request(
+            service, request, path.removeprefix("/v1/"), f"{path} has nothing to vote on"
+        )
 
     return handle
 
@@ -210,9 +239,9 @@ def _add_page(app: FastAPI, service: Service) -> None:
         return json_reply(_settings_json(backend))
 
     @app.post("/api/ask", response_class=Response)
-    async def ask(body: AskRequest) -> Response:
-        """Ask a question and hear how its answer comes about, as server-sent events."""
-        return answer_page(service, body)
+    async def ask(request: Request, body: AskRequest) -> Response:
+        """Ask a question; the reply is server-sent events that show how the answer comes about."""
+        return answer_page(service, request, body)
 
 
 def _settings_json(backend: Backend) -> dict[str, Any]:
@@ -275,8 +304,17 @@ def _add_run(app: FastAPI, backend: Backend) -> None:
 def _add_operations(app: FastAPI, service: Service) -> None:
     @app.get("/health", response_class=Response)
     async def health() -> Response:
-        """Say that the server is there."""
+        """Say that the server runs."""
         return json_reply({"status": "ok", "model": service.backend.engine.model})
+
+    readiness = Readiness(service.backend.engine)
+
+    @app.get("/ready", response_class=Response)
+    async def ready() -> Response:
+        """Say whether questions can be answered now: 503 if the upstream would not."""
+        why = await readiness.why_not()
+        found = {"status": "ready" if why is None else "not ready", "model": service.backend.engine.model}
+        return json_reply(found | ({} if why is None else {"why": why}), 200 if why is None else 503)
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:

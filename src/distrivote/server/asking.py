@@ -14,7 +14,7 @@ from contextlib import aclosing, suppress
 from typing import NamedTuple, TypeAlias
 
 from distrivote.answers.mathverify import MathEqual, NeedsWorkerError
-from distrivote.engines.base import Engine, Progress
+from distrivote.engines.base import Progress
 from distrivote.errors import EngineError
 from distrivote.flow_async import asample_into
 from distrivote.nouns import count
@@ -22,6 +22,7 @@ from distrivote.poll import Poll
 from distrivote.server.errors import NoAnswerError
 from distrivote.server.limits import EngineQueue
 from distrivote.server.questions import Question
+from distrivote.server.record import RequestRecord
 from distrivote.solution import Solution
 from distrivote.trajectory import Trajectory
 
@@ -64,19 +65,21 @@ Update: TypeAlias = Queued | Begun | Moved | Trajectory | Answered
 
 
 async def ask(
-    engine: Engine, queue: EngineQueue, question: Question, poll: Poll, *, watched: bool = True
+    queue: EngineQueue, question: Question, poll: Poll, record: RequestRecord, *, watched: bool = True
 ) -> AsyncGenerator[Update]:
     """Wait for the engine, sample into the question's poll and vote; the outcome is yielded last.
 
-    If nobody watches, trajectories and progress are not told one by one.
+    The record gets the tokens that were sampled, however that ends. If it is not `watched`, trajectories and
+    progress are not yielded.
     """
+    record.method, record.budget = question.method.name, question.budget
     ticket = queue.join()
     try:
         while n_before := queue.n_before(ticket):
             yield Queued(n_before)
             await queue.moved()
         yield Begun()
-        sampling = _Sampling(engine, question, poll)
+        sampling = _Sampling(question, poll, record)
         async with aclosing(sampling.run(watched)) as updates:
             async for update in updates:
                 yield update
@@ -87,15 +90,16 @@ async def ask(
     if answered is None:
         async with queue.counting:
             answered = await sampling.counted()
+    record.voted = True
     yield answered
 
 
 class _Sampling:
     """The trajectories of one question as they come in."""
 
-    def __init__(self, engine: Engine, question: Question, poll: Poll) -> None:
-        self._engine, self._question, self._poll = engine, question, poll
-        self._n_done = self._size = 0
+    def __init__(self, question: Question, poll: Poll, record: RequestRecord) -> None:
+        self._engine, self._question, self._poll, self._record = question.engine, question, poll, record
+        self._n_done = self._size = self._n_finished = 0
         self._inbox: deque[Trajectory] = deque()
         self._arrived = asyncio.Event()
         self._progress = Progress(0, 0, 0)
@@ -132,6 +136,7 @@ class _Sampling:
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
+            self._record.n_tokens = max(self._progress.n_tokens, self._n_finished)
 
     async def _pump(self) -> None:
         """Take trajectories in as they come.
@@ -142,6 +147,8 @@ class _Sampling:
         samples = asample_into(self._poll, self._engine, self._question.params, watch=self._watch)
         async with aclosing(samples):
             async for trajectory in samples:
+                self._n_finished += trajectory.n_tokens
+                self._record.n_prompt_tokens += trajectory.n_prompt_tokens or 0
                 self._inbox.append(trajectory)
                 self._arrived.set()
 

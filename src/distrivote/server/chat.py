@@ -9,22 +9,24 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from distrivote.engines.base import Upstream
 from distrivote.errors import InputError
 from distrivote.problem import Message
-from distrivote.server.forwarding import Forwarding, passed_on
+from distrivote.server.choices import ChoicesShape
+from distrivote.server.forwarding import forward_request, named_model, why_forwarded
+from distrivote.server.models import NamedModel
 from distrivote.server.questions import Question, question_of
-from distrivote.server.replies import Best, Service, reply, stream
+from distrivote.server.replies import Best, Service, reply
 from distrivote.server.routing import kind_asked, upstream_fields
 from distrivote.server.schemas import ChatMessage, ChatRequest
 
 
-class ChatShape:
-    """How chat completions present a reply."""
+class ChatShape(ChoicesShape):
+    """How chat completions write a reply."""
 
-    endpoint = "chat"
     prefix = "chatcmpl"
-    whole = "chat.completion"
-    part = "chat.completion.chunk"
+    kind = "chat.completion"
+    chunk_kind = "chat.completion.chunk"
 
     def choice(self, best: Best) -> dict[str, Any]:
         content = (best.text or None) if best.calls else best.text
@@ -32,10 +34,10 @@ class ChatShape:
         if best.reasoning:
             message["reasoning_content"] = best.reasoning
         if best.calls:
-            message["tool_calls"] = _tool_calls(best)
+            message["tool_calls"] = tool_calls(best)
         return {"index": 0, "message": message, "finish_reason": best.finish_reason, "logprobs": None}
 
-    def piece(self, text: str | None, finish_reason: str | None, *, first: bool) -> dict[str, Any]:
+    def piece(self, text: str | None, finish_reason: str | None, *, first: bool = False) -> dict[str, Any]:
         delta: dict[str, Any] = {"role": "assistant"} if first else {}
         if text is not None:
             delta["content"] = text
@@ -47,11 +49,11 @@ class ChatShape:
         if best.reasoning:
             deltas.append({"reasoning_content": best.reasoning})
         if best.calls:
-            deltas.append({"tool_calls": [{"index": at} | call for at, call in enumerate(_tool_calls(best))]})
+            deltas.append({"tool_calls": [{"index": at} | call for at, call in enumerate(tool_calls(best))]})
         return [{"index": 0, "delta": delta, "finish_reason": None, "logprobs": None} for delta in deltas]
 
 
-def _tool_calls(best: Best) -> list[dict[str, Any]]:
+def tool_calls(best: Best) -> list[dict[str, Any]]:
     return [
         {
             "id": f"call_{secrets.token_hex(12)}",
@@ -63,28 +65,30 @@ def _tool_calls(best: Best) -> list[dict[str, Any]]:
 
 
 async def answer_chat(service: Service, request: Request, body: ChatRequest) -> Response:
-    """Answer a chat request with a vote, in chunks if it wants them, or pass it on."""
-    forwarded = await passed_on(service, request, body, "chat/completions")
-    if forwarded is not None:
-        return forwarded
-    question = question_of_chat(service, body)
-    if body.stream:
-        options = body.stream_options
-        return stream(service, question, ChatShape(), bool(options and options.include_usage))
-    return await reply(service, request, question, ChatShape())
+    """Answer a chat request with a vote, in chunks if it wants them, or forward it."""
+    named = await named_model(service, request, body.model)
+    why = why_forwarded(service, body, named)
+    if why is not None:
+        return await forward_request(service, request, "chat/completions", why, named.model)
+    question = question_of_chat(service, body, named)
+    options = body.stream_options
+    shape = ChatShape(question, include_usage=bool(options and options.include_usage))
+    return await reply(service, request, question, shape, streams=bool(body.stream))
 
 
-def question_of_chat(service: Service, body: ChatRequest) -> Question:
+def question_of_chat(service: Service, body: ChatRequest, named: NamedModel) -> Question:
     """Return what a chat request asks."""
     limits = {limit for limit in (body.max_tokens, body.max_completion_tokens) if limit is not None}
     if len(limits) > 1:
         raise InputError("max_tokens and max_completion_tokens differ: leave one of them out")
-    fields = upstream_fields(body, isinstance(service.backend.engine, Forwarding))
+    backend = service.backend_for(named.model)
+    fields = upstream_fields(body, isinstance(backend.engine, Upstream))
     return question_of(
         body,
+        named,
         [_turn(message) for message in body.messages],
         next(iter(limits), None),
-        service.backend,
+        backend,
         kind=kind_asked(body),
         upstream=fields,
     )

@@ -1,118 +1,144 @@
 """Requests that go to the upstream once, as they are: no vote, the same bytes back.
 
-Only a short list of addresses is passed on, for it is the operator's key that pays. Limits, the client's own
-key and the metrics hold for them as for votes. A JSON reply says that it was not voted on; any other says so
-in a header.
+Only a short list of addresses is forwarded, because the operator's key pays for it. Limits, the client's own
+key, the log and the metrics apply to them as to votes. A JSON reply says that it was not voted on; any other
+says so in a header.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, ExitStack
-from typing import Any, Protocol, runtime_checkable
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from distrivote.engines.openai.client import Forwarded
-from distrivote.errors import DistrivoteError, InputError
-from distrivote.server.errors import failure_of
-from distrivote.server.questions import parse_model
-from distrivote.server.replies import GONE, Service, held_slot
+from distrivote.engines.base import ForwardedReply, Upstream
+from distrivote.errors import InputError
+from distrivote.server.models import NamedModel
+from distrivote.server.record import GONE, RequestRecord, record_of
+from distrivote.server.replies import Service
 from distrivote.server.routing import why_not_voted
 from distrivote.server.schemas import ChatRequest, CompletionRequest
-from distrivote.server.streaming import EventStream
+from distrivote.server.streaming import ClientGone, EventStream, unless_gone
 
 PATHS = ("/v1/embeddings", "/v1/moderations", "/v1/rerank")
-"""Addresses besides the two of votes that are passed on."""
+"""Addresses besides those of votes that are forwarded."""
 
 HEADER = "x-distrivote"
 _LARGEST_JSON = 8 << 20
-"""Bytes of a reply that is opened to say that it was not voted on."""
+"""Bytes of a reply that is parsed to say that it was not voted on."""
+
+_LONGEST_NAME = 120
+_MISSING = (404, 405, 501)
+"""What servers say of addresses that they do not have."""
 
 
-@runtime_checkable
-class Forwarding(Protocol):
-    """An engine with an upstream that takes requests as they are."""
+async def named_model(service: Service, request: Request, name: str) -> NamedModel:
+    """Return which model a request names, and record it."""
+    record_of(request).model = name
+    return await service.models.named(name)
 
-    def forward(self, path: str, content: bytes) -> Any: ...
 
+def why_forwarded(service: Service, body: ChatRequest | CompletionRequest, named: NamedModel) -> str | None:
+    """Return why a request is forwarded and not voted on, None if it is voted on.
 
-async def passed_on(
-    service: Service, request: Request, body: ChatRequest | CompletionRequest, path: str
-) -> Response | None:
-    """Return the upstream's reply to a request that is not voted on, None if it is."""
-    engine, settings = service.backend.engine, service.backend.settings
-    named = parse_model(body.model, engine.model)
+    InputError if it can't be voted on and nothing is forwarded.
+    """
+    settings = service.backend.settings
     own = None if body.distrivote is None else body.distrivote.budget
     why = why_not_voted(body, own or named.budget or settings.budget)
-    if why is None:
-        return None
-    if settings.strict or not isinstance(engine, Forwarding):
-        raise InputError(f"{why}: leave that out, or use a server that passes it on")
-    content = await request.body()
-    return await forward(service, path, content, why, named.model if named.model != body.model else None)
+    if why is None and named.model != service.models.default and named.method is None:
+        # Whoever sends settings of the vote wants one.
+        why = None if body.distrivote is not None else _other_model(service, named.model)
+    if why is not None and not forwards(service):
+        raise InputError(f"{why}: leave that out, or use a server that forwards it")
+    return why
 
 
-async def forward(
-    service: Service, path: str, content: bytes, why: str, model: str | None = None
+def forwards(service: Service) -> bool:
+    """Say whether requests that no vote fits are forwarded."""
+    return isinstance(service.backend.engine, Upstream) and not service.backend.settings.strict
+
+
+def _other_model(service: Service, model: str) -> str:
+    vote = f"{service.backend.pipeline.name}@{service.backend.settings.budget}"
+    return (
+        f"model is {model[:_LONGEST_NAME]!r}, and without a method only {service.models.default!r} is voted"
+        f" for (a vote is {vote}/MODEL)"
+    )
+
+
+async def forward_request(
+    service: Service, request: Request, path: str, why: str, model: str | None = None
 ) -> Response:
-    """Send a request to the upstream and hand its reply on.
+    """Send a request to the upstream and return its reply as it comes.
 
     Args:
         service: The server.
+        request: The request.
         path: The address after /v1/.
-        content: The body as it came.
         why: Why it is not voted on.
-        model: The name that the upstream knows the model by, if the request has another.
+        model: The name that the upstream knows the model by.
     """
-    engine = service.backend.engine
-    assert isinstance(engine, Forwarding)
-    endpoint = f"forward {path}"
-    held = held_slot(service, endpoint)
+    engine, record = service.backend.engine, record_of(request)
+    assert isinstance(engine, Upstream)
+    content = _sent(await request.body(), model)
     stack = AsyncExitStack()
+    stack.enter_context(service.limit.slot())
+    record.forwarded = True
     try:
-        stack.enter_context(held)
-        reply: Forwarded = await stack.enter_async_context(engine.forward(path, _sent(content, model)))
+        reply = await unless_gone(request, stack.enter_async_context(engine.forward(path, content)))
         if reply.content_type.startswith("application/json"):
-            whole = b"".join([part async for part in reply.parts])
+            whole = await unless_gone(request, _whole(reply))
+            _count(record, reply)
             await stack.aclose()
-            service.metrics.answered(endpoint, reply.status)
+            if path == "responses" and reply.status in _MISSING and b"model" not in whole:
+                raise InputError(f"{why}, and the upstream has no /v1/responses: leave that out")
             return Response(_marked(whole, why), reply.status, _headers(why), reply.content_type)
-    except DistrivoteError as error:
+    except ClientGone:
         await stack.aclose()
-        service.metrics.answered(endpoint, failure_of(error).status)
-        raise
+        record.status = GONE
+        return Response(status_code=GONE)
     except BaseException:
         await stack.aclose()
         raise
-    stream = EventStream(_parts(service, endpoint, reply, stack), ExitStack())
+    stream = EventStream(_parts(record, reply, stack), ExitStack())
     stream.status_code = reply.status
     stream.headers.update(_headers(why) | {"content-type": reply.content_type})
     return stream
 
 
+async def _whole(reply: ForwardedReply) -> bytes:
+    return b"".join([part async for part in reply.parts()])
+
+
+def _count(record: RequestRecord, reply: ForwardedReply) -> None:
+    record.n_tokens, record.n_prompt_tokens = reply.n_tokens, reply.n_prompt_tokens
+
+
 async def _parts(
-    service: Service, endpoint: str, reply: Forwarded, stack: AsyncExitStack
+    record: RequestRecord, reply: ForwardedReply, stack: AsyncExitStack
 ) -> AsyncGenerator[bytes]:
-    status = GONE
+    record.status = GONE
     try:
         async with stack:
-            parts: AsyncIterator[bytes] = reply.parts
-            async for part in parts:
+            async for part in reply.parts():
                 yield part
-        status = reply.status
+        record.status = reply.status
     finally:
-        service.metrics.answered(endpoint, status)
+        _count(record, reply)
 
 
 def _sent(content: bytes, model: str | None) -> bytes:
-    """Return a body as the upstream knows it: without our own fields."""
+    """Return a body as the upstream knows it: without our own fields, and otherwise the same bytes."""
     if model is None and b'"distrivote"' not in content:
         return content
     document = json.loads(content)
-    document.pop("distrivote", None)
+    is_own = document.pop("distrivote", None) is not None
+    if model in (None, document.get("model")) and not is_own:
+        return content
     if model is not None:
         document["model"] = model
     return json.dumps(document).encode()

@@ -9,8 +9,10 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from typing import Any
+
+from starlette.requests import Request
 
 from distrivote.engines.base import Partial, Progress
 from distrivote.errors import DistrivoteError
@@ -20,7 +22,8 @@ from distrivote.report.documents.fields import TallyDocument, TrajectoryDocument
 from distrivote.server.asking import Begun, Moved, Queued, ask
 from distrivote.server.errors import failure_of
 from distrivote.server.questions import Question, question_of_page
-from distrivote.server.replies import GONE, Service, answered_document, held_slot
+from distrivote.server.record import GONE, RequestRecord, record_of
+from distrivote.server.replies import Service, answered_document
 from distrivote.server.schemas import AskRequest
 from distrivote.server.streaming import EventStream, event
 from distrivote.server.words import PAGE
@@ -31,36 +34,39 @@ _BETWEEN_TALLIES = 0.25
 """Seconds."""
 
 
-def answer_page(service: Service, body: AskRequest) -> EventStream:
+def answer_page(service: Service, request: Request, body: AskRequest) -> EventStream:
     """Answer the page's question with events."""
+    record = record_of(request)
+    record.model = service.backend.engine.model
     question = question_of_page(body, service.backend)
-    held = held_slot(service, "ask")
-    return EventStream(_events(service, question), held)
+    held = ExitStack()
+    held.enter_context(service.limit.slot())
+    return EventStream(_events(service, question, record), held)
 
 
-async def _events(service: Service, question: Question) -> AsyncGenerator[bytes]:
-    status = GONE
+async def _events(service: Service, question: Question, record: RequestRecord) -> AsyncGenerator[bytes]:
+    record.status = GONE
     try:
-        async with aclosing(_updates(service, question)) as events:
+        async with aclosing(_updates(service, question, record)) as events:
             async for name, data in events:
                 yield event(data, name)
-        status = 200
+        record.status = 200
     except DistrivoteError as error:
         failure = failure_of(error, PAGE)
-        status = failure.status
+        record.status = failure.status
         yield event(failure.body, "error")
     except Exception as error:
-        status = 500
+        record.status = 500
         yield event(failure_of(error, PAGE).body, "error")
         raise
-    finally:
-        service.metrics.answered("ask", status)
 
 
-async def _updates(service: Service, question: Question) -> AsyncGenerator[tuple[str, Mapping[str, Any]]]:
+async def _updates(
+    service: Service, question: Question, record: RequestRecord
+) -> AsyncGenerator[tuple[str, Mapping[str, Any]]]:
     poll = question.poll(eager=True)
     shown = _Shown()
-    async with aclosing(ask(service.backend.engine, service.queue, question, poll)) as updates:
+    async with aclosing(ask(service.queue, question, poll, record)) as updates:
         async for update in updates:
             if isinstance(update, Queued):
                 yield "queued", {"n_before": update.n_before}
@@ -81,7 +87,7 @@ async def _updates(service: Service, question: Question) -> AsyncGenerator[tuple
                     yield "tally", await asyncio.to_thread(shown.tally, poll)
             else:
                 service.metrics.voted(update)
-                yield "final", answered_document(update)
+                yield "final", answered_document(update, question)
 
 
 class _Shown:

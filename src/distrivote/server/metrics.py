@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from distrivote.server.asking import Answered
+if TYPE_CHECKING:
+    from distrivote.server.asking import Answered
+    from distrivote.server.record import RequestRecord
 
 _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
@@ -14,19 +17,22 @@ class Metrics:
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
+        self._tokens = Counter(dict.fromkeys(_OUTCOMES, 0))
+        self._prompt_tokens = Counter(dict.fromkeys(_OUTCOMES, 0))
         self._totals: Counter[str] = Counter()
         self._buckets: Counter[float] = Counter()
         self._seconds = 0.0
         self._n_votes = 0
 
-    def answered(self, endpoint: str, status: int) -> None:
-        """Count a request for a vote by how it ended; 499: the client went away."""
-        self._requests[endpoint, status] += 1
+    def ended(self, record: RequestRecord) -> None:
+        """Count a request by how it ended, and its tokens by what they were spent on."""
+        self._requests[record.endpoint, record.status] += 1
+        self._tokens[record.outcome] += record.n_tokens
+        self._prompt_tokens[record.outcome] += record.n_prompt_tokens
 
     def voted(self, answered: Answered) -> None:
-        """Count what a vote took."""
+        """Count a vote."""
         self._totals["trajectories"] += len(answered.solution.trajectories)
-        self._totals["tokens"] += answered.n_tokens
         self._totals["tokens_saved"] += answered.solution.n_tokens_saved
         self._totals["reflections"] += answered.solution.n_reflections
         self._totals["overruled"] += answered.solution.tally.majority != answered.solution.answer
@@ -36,12 +42,18 @@ class Metrics:
             self._buckets[most] += answered.seconds <= most
 
     def text(self, n_active: int) -> str:
-        """Return everything, with how many requests are under way."""
-        lines = _head("requests_total", "counter", "Requests for a vote by endpoint and HTTP status.")
+        """Return all counts, with the number of requests in progress."""
+        lines = _head("requests_total", "counter", "Requests by endpoint and HTTP status; 499: cancelled.")
         for (endpoint, status), n in sorted(self._requests.items()):
             lines.append(f'distrivote_requests_total{{endpoint="{endpoint}",status="{status}"}} {n}')
-        lines += _head("requests_under_way", "gauge", "Requests that sample or wait for their turn.")
+        lines += _head("requests_under_way", "gauge", "Requests that are sampled for, forwarded or queued.")
         lines.append(f"distrivote_requests_under_way {n_active}")
+        for name, counts, meaning in (
+            ("tokens_total", self._tokens, "Sampled tokens by what became of them."),
+            ("prompt_tokens_total", self._prompt_tokens, "Prompt tokens of all trajectories, likewise."),
+        ):
+            lines += _head(name, "counter", meaning)
+            lines += [f'distrivote_{name}{{outcome="{key}"}} {n}' for key, n in sorted(counts.items())]
         for name, meaning in _TOTALS.items():
             lines += _head(f"{name}_total", "counter", meaning)
             lines.append(f"distrivote_{name}_total {self._totals[name]}")
@@ -54,9 +66,10 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
+_OUTCOMES = ("voted", "forwarded", "cancelled", "failed")
+
 _TOTALS = {
     "trajectories": "Trajectories that were voted on.",
-    "tokens": "Tokens that were sampled for them.",
     "tokens_saved": "Tokens that stopping rules saved, estimated.",
     "reflections": "Texts that SelfStepConf injected.",
     "overruled": "Votes that ended otherwise than majority voting.",

@@ -6,7 +6,6 @@ the server works with; nothing behind this file knows which endpoint it came fro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -18,8 +17,8 @@ from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.poll import Poll
 from distrivote.problem import Message, Problem, asking_confidence
-from distrivote.server.errors import UnknownModelError
 from distrivote.server.model_trust import ModelTrust
+from distrivote.server.models import NamedModel
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
@@ -30,7 +29,6 @@ from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.stopping import StopRule, stop_rule
 
-_NAMED = re.compile(r"(?P<method>[^/@]+)@(?P<budget>\d{1,9})/(?P<model>.+)", re.DOTALL | re.ASCII)
 _MOST_PLACES = 8
 """How often a template may have the question: else a request of a few megabytes becomes terabytes."""
 
@@ -48,6 +46,9 @@ class Conversation(Problem):
 @dataclass(frozen=True, slots=True)
 class Question:
     """Everything that a request asks for."""
+
+    engine: Engine
+    """Samples for it."""
 
     problem: Problem
     method: Pipeline
@@ -110,31 +111,6 @@ class Backend(NamedTuple):
     model_trust: ModelTrust | None = None
 
 
-class NamedModel(NamedTuple):
-    """A model's name, and what stands before it."""
-
-    method: str | None
-    budget: int | None
-    model: str
-
-
-def parse_model(name: str, served: str) -> NamedModel:
-    """Return what a model name says: MODEL or METHOD@BUDGET/MODEL.
-
-    >>> parse_model("dis-gmm@16/Qwen/Qwen3-8B", "Qwen/Qwen3-8B")
-    NamedModel(method='dis-gmm', budget=16, model='Qwen/Qwen3-8B')
-    """
-    if name == served:
-        return NamedModel(None, None, name)
-    match = _NAMED.fullmatch(name)
-    if match is not None and match["model"] == served:
-        return NamedModel(match["method"], int(match["budget"]), served)
-    raise UnknownModelError(
-        f"there is no model {name[:200]!r} here: ask for {served!r}, or for METHOD@BUDGET/MODEL as in"
-        f" 'dis-gmm@16/{served}'"
-    )
-
-
 def conversation_of(turns: Sequence[Message], template: str | None) -> Problem:
     """Return the problem that a conversation poses; with a template its last turn is put into it."""
     if turns[-1].role not in ("user", "tool", "function"):
@@ -151,6 +127,7 @@ def conversation_of(turns: Sequence[Message], template: str | None) -> Problem:
 
 def question_of(
     body: SharedRequest,
+    named: NamedModel,
     turns: Sequence[Message],
     max_tokens: int | None,
     backend: Backend,
@@ -160,10 +137,10 @@ def question_of(
 ) -> Question:
     """Return the question of a request to one of OpenAI's endpoints.
 
-    `kind` is what its fields ask for, if `distrivote.answer` does not say another; `upstream` are the fields
-    that go to the upstream with every trajectory.
+    `backend` has the engine of the model that is `named`. `kind` is what the request's fields ask for, if
+    `distrivote.answer` does not say another; `upstream` are the fields that go to the upstream with every
+    trajectory.
     """
-    named = parse_model(body.model, backend.engine.model)
     fields = body.distrivote or VoteFields()
     for name in ("method", "budget"):
         said, again = getattr(named, name), getattr(fields, name)
@@ -178,6 +155,7 @@ def question_of(
     # A reflection would break a tool call or an object in two.
     is_unsteered = kind is not None and not fields.ssc
     return Question(
+        engine=backend.engine,
         problem=problem,
         answer=_answer(fields.answer, backend.settings) if kind is None or fields.answer else kind,
         same=_same(fields.same, backend.settings),
@@ -208,6 +186,7 @@ def question_of_page(body: AskRequest, backend: Backend) -> Question:
     template = _checked(body.template or backend.settings.template)
     problem = Problem(body.question, template=template, system=body.system or None)
     return Question(
+        engine=backend.engine,
         problem=problem,
         answer=_answer(body.answer, backend.settings),
         same=_same(body.same, backend.settings),

@@ -1,15 +1,14 @@
-"""From a question to a reply in OpenAI's words, whole or streamed; what chat and completions share.
+"""From a question to a reply in OpenAI's words, whole or streamed; what its endpoints share.
 
-A stream begins with progress: chunks like any other, with nothing in them and a `distrivote` object beside,
-so that a client which knows nothing of it adds up empty texts. Then comes the text, cut into pieces, and
-with its end the vote.
+A stream begins with progress, in events of a kind that the endpoint has anyway and with a `distrivote` object
+in them, so that a client which does not know them sees nothing new. Then comes the text, in pieces, and with
+its end the vote. How an endpoint writes all that is its `Shape`.
 """
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, aclosing
 from typing import Any, NamedTuple, Protocol
 
@@ -20,33 +19,37 @@ from distrivote.answers.extract import thinking_of
 from distrivote.answers.structured.tools import Call, calls_from, without_calls
 from distrivote.errors import DistrivoteError
 from distrivote.report.documents import solution_document, trajectory_documents
-from distrivote.report.documents.fields import SolutionDocument, TrajectoryDocument
+from distrivote.report.documents.fields import SolutionDocument
 from distrivote.server.asking import TICK, Answered, Begun, Moved, Queued, ask
-from distrivote.server.errors import failure_of, json_reply
+from distrivote.server.errors import Failure, failure_of, json_reply
 from distrivote.server.limits import EngineQueue, RequestLimit
 from distrivote.server.metrics import Metrics
+from distrivote.server.models import Models
 from distrivote.server.questions import Backend, Question
-from distrivote.server.streaming import ClientGone, EventStream, event, unless_gone
+from distrivote.server.record import GONE, RequestRecord, record_of
+from distrivote.server.streaming import ClientGone, EventStream, unless_gone
 from distrivote.trajectory import CUT_OFF
 from distrivote.voting.abstaining import withheld_sentence
 
-_PIECE = 256
+PIECE = 256
 """Characters of a streamed piece of text."""
 
 TOOL = "tool"
 """The kind of answer whose replies are tool calls."""
-
-GONE = 499
-"""What metrics count a request by whose client went away."""
 
 
 class Service(NamedTuple):
     """What all requests share."""
 
     backend: Backend
+    models: Models
     limit: RequestLimit
     queue: EngineQueue
     metrics: Metrics
+
+    def backend_for(self, model: str) -> Backend:
+        """Return the backend with the engine of a model."""
+        return self.backend._replace(engine=self.models.engine(model))
 
 
 class Best(NamedTuple):
@@ -59,57 +62,52 @@ class Best(NamedTuple):
     reasoning: str = ""
     calls: tuple[Call, ...] = ()
 
+    @property
+    def pieces(self) -> list[str]:
+        """The text as a stream has it."""
+        return pieces_of(self.text)
+
 
 class Shape(Protocol):
-    """How one endpoint presents a reply."""
+    """How one endpoint writes the reply to one request."""
 
-    @property
-    def endpoint(self) -> str: ...
+    def whole(self, answered: Answered) -> dict[str, Any]:
+        """Return the reply as one document."""
 
-    @property
-    def prefix(self) -> str:
-        """Of the ids."""
+    def opening(self) -> Iterator[bytes]:
+        """Yield the first events of a stream."""
 
-    @property
-    def whole(self) -> str:
-        """What kind of object a reply is."""
+    def progress(self, update: dict[str, Any]) -> bytes:
+        """Return the event for some progress."""
 
-    @property
-    def part(self) -> str:
-        """What kind of object a chunk is."""
+    def outcome(self, answered: Answered) -> Iterator[bytes]:
+        """Yield the events with the text and the vote, up to the end of the stream."""
 
-    def choice(self, best: Best) -> dict[str, Any]: ...
-
-    def extras(self, best: Best) -> list[dict[str, Any]]:
-        """Return the choices of chunks that hold what is not text."""
-
-    def piece(self, text: str | None, finish_reason: str | None, *, first: bool) -> dict[str, Any]: ...
+    def failure(self, failure: Failure) -> bytes:
+        """Return the event for an error that ends the stream."""
 
 
-async def reply(service: Service, request: Request, question: Question, shape: Shape) -> Response:
-    """Answer a request with one document."""
+async def reply(
+    service: Service, request: Request, question: Question, shape: Shape, *, streams: bool
+) -> Response:
+    """Answer a request with a vote: one document, or a stream of events."""
+    record = record_of(request)
+    if streams:
+        held = ExitStack()
+        held.enter_context(service.limit.slot())
+        return EventStream(_events(service, question, shape, record), held)
     try:
         with service.limit.slot():
-            answered = await unless_gone(request, _answered(service, question))
+            answered = await unless_gone(request, _answered(service, question, record))
     except ClientGone:
-        service.metrics.answered(shape.endpoint, GONE)
+        record.status = GONE
         return Response(status_code=GONE)
-    except DistrivoteError as error:
-        service.metrics.answered(shape.endpoint, failure_of(error).status)
-        raise
     service.metrics.voted(answered)
-    service.metrics.answered(shape.endpoint, 200)
-    best = _best(answered)
-    document = _head(question, shape, shape.whole) | {
-        "choices": [shape.choice(best)],
-        "usage": _usage(answered),
-        "distrivote": answered_document(answered, _trajectories(answered, question)),
-    }
-    return json_reply(document)
+    return json_reply(shape.whole(answered))
 
 
-async def _answered(service: Service, question: Question) -> Answered:
-    asked = ask(service.backend.engine, service.queue, question, question.poll(), watched=False)
+async def _answered(service: Service, question: Question, record: RequestRecord) -> Answered:
+    asked = ask(service.queue, question, question.poll(), record, watched=False)
     async with aclosing(asked) as updates:
         async for update in updates:
             if isinstance(update, Answered):
@@ -117,58 +115,37 @@ async def _answered(service: Service, question: Question) -> Answered:
     raise AssertionError("a question ends with an outcome or an error")
 
 
-def stream(service: Service, question: Question, shape: Shape, include_usage: bool) -> EventStream:
-    """Answer a request in chunks."""
-    held = held_slot(service, shape.endpoint)
-    return EventStream(_chunks(service, question, shape, include_usage), held)
-
-
-def held_slot(service: Service, endpoint: str) -> ExitStack:
-    """Return a stack that holds a request slot while it is open; a refusal is counted in the metrics."""
-    held = ExitStack()
-    try:
-        held.enter_context(service.limit.slot())
-    except DistrivoteError as error:
-        service.metrics.answered(endpoint, failure_of(error).status)
-        raise
-    return held
-
-
-async def _chunks(
-    service: Service, question: Question, shape: Shape, include_usage: bool
+async def _events(
+    service: Service, question: Question, shape: Shape, record: RequestRecord
 ) -> AsyncGenerator[bytes]:
-    head = _head(question, shape, shape.part)
-    status = GONE
+    record.status = GONE
     try:
-        async with aclosing(_progress(service, question)) as updates:
-            yield event(head | {"choices": [shape.piece("", None, first=True)]})
-            nothing = [shape.piece(None, None, first=False)]
+        async with aclosing(_progress(service, question, record)) as updates:
+            for each in shape.opening():
+                yield each
             async for update in updates:
                 if not isinstance(update, Answered):
-                    yield event(head | {"choices": nothing, "distrivote": update})
+                    yield shape.progress(update)
                     continue
-                for choice, beside in _pieces(update, question, shape):
-                    yield event(head | {"choices": [choice]} | beside)
-                if include_usage:
-                    yield event(head | {"choices": [], "usage": _usage(update)})
-        status = 200
-        yield b"data: [DONE]\n\n"
+                for each in shape.outcome(update):
+                    yield each
+        record.status = 200
     except DistrivoteError as error:
         failure = failure_of(error)
-        status = failure.status
-        yield event(failure.body)
+        record.status = failure.status
+        yield shape.failure(failure)
     except Exception as error:
-        status = 500
-        yield event(failure_of(error).body)
+        record.status = 500
+        yield shape.failure(failure_of(error))
         raise
-    finally:
-        service.metrics.answered(shape.endpoint, status)
 
 
-async def _progress(service: Service, question: Question) -> AsyncGenerator[dict[str, Any] | Answered]:
+async def _progress(
+    service: Service, question: Question, record: RequestRecord
+) -> AsyncGenerator[dict[str, Any] | Answered]:
     """Yield what a client may want to show meanwhile, a few times a second, and the outcome."""
     n_done, shown = 0, 0.0
-    async with aclosing(ask(service.backend.engine, service.queue, question, question.poll())) as updates:
+    async with aclosing(ask(service.queue, question, question.poll(), record)) as updates:
         async for update in updates:
             if isinstance(update, Answered):
                 service.metrics.voted(update)
@@ -189,37 +166,23 @@ async def _progress(service: Service, question: Question) -> AsyncGenerator[dict
                     yield {"event": "progress", "n_done": n_done, "budget": question.budget}
 
 
-def _pieces(
-    answered: Answered, question: Question, shape: Shape
-) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the choices of the chunks that hold the text, each with what stands beside it."""
-    best = _best(answered)
-    cuts = range(0, len(best.text), _PIECE)
-    pieces: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        (shape.piece(best.text[at : at + _PIECE], None, first=False), {}) for at in cuts
-    ]
-    pieces += [(choice, {}) for choice in shape.extras(best)]
-    vote = answered_document(answered, _trajectories(answered, question))
-    last = shape.piece(None, best.finish_reason, first=False)
-    return [*pieces, (last, {"distrivote": {"event": "vote", **vote}})]
-
-
-def answered_document(
-    answered: Answered, trajectories: list[TrajectoryDocument] | None = None
-) -> SolutionDocument:
+def answered_document(answered: Answered, question: Question) -> SolutionDocument:
     """Return the `distrivote` object of a reply, which is also the last event of the page."""
+    trajectories = None
+    if question.return_trajectories:
+        trajectories = trajectory_documents(answered.solution, question.steering)
     return solution_document(
         answered.solution, answered.seconds, n_tokens=answered.n_tokens, trajectories=trajectories
     )
 
 
-def _trajectories(answered: Answered, question: Question) -> list[TrajectoryDocument] | None:
-    if not question.return_trajectories:
-        return None
-    return trajectory_documents(answered.solution, question.steering)
+def pieces_of(text: str) -> list[str]:
+    """Return a text in the pieces that are streamed."""
+    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
 
 
-def _best(answered: Answered) -> Best:
+def best_of(answered: Answered) -> Best:
+    """Return what is shown of a vote: the best reply, or why the answer is withheld."""
     solution = answered.solution
     reason = withheld_sentence(solution.tally, solution.min_probability)
     if reason is not None:
@@ -232,21 +195,3 @@ def _best(answered: Answered) -> Best:
         calls = calls_from(str(solution.answer))
         return Best(without_calls(solution.reply), "tool_calls", reasoning, calls)
     return Best(solution.reply, finish, reasoning)
-
-
-def _usage(answered: Answered) -> dict[str, int]:
-    n_prompt = answered.solution.n_prompt_tokens
-    return {
-        "prompt_tokens": n_prompt,
-        "completion_tokens": answered.n_tokens,
-        "total_tokens": n_prompt + answered.n_tokens,
-    }
-
-
-def _head(question: Question, shape: Shape, kind: str) -> dict[str, Any]:
-    return {
-        "id": f"{shape.prefix}-{secrets.token_hex(12)}",
-        "object": kind,
-        "created": int(time.time()),
-        "model": question.model,
-    }

@@ -193,6 +193,41 @@ class CompletionRequest(SharedRequest):
     suffix: str | None = None
 
 
+class ResponsesRequest(Fields):
+    """What `/v1/responses` takes; fields besides these go to the upstream with every trajectory."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+    model: str = Field(description="MODEL, or METHOD@BUDGET/MODEL as in dis-gmm@16/MODEL.")
+    input: str | list[dict[str, Any]] = Field(
+        description="A text, or items: messages, function calls and what they returned."
+    )
+    instructions: str | None = Field(default=None, description="The system message.")
+    temperature: Temperature = None
+    top_p: TopP = None
+    top_k: TopK = None
+    min_p: MinP = None
+    max_output_tokens: MaxTokens = None
+    stop: Stop = None
+    seed: Seed = None
+    stream: bool | None = None
+    stream_options: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = Field(default=None, description="Its effort goes to the upstream.")
+    text: dict[str, Any] | None = Field(default=None, description="Its format: JSON is voted on as JSON.")
+    tools: list[dict[str, Any]] | None = Field(default=None, description="Function calls are voted on.")
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    metadata: dict[str, str] | None = None
+    include: list[str] | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=128)
+    store: bool | None = Field(default=None, description="Without effect: nothing is stored.")
+    previous_response_id: str | None = Field(default=None, description="Refused: nothing is stored.")
+    conversation: str | dict[str, Any] | None = Field(default=None, description="Refused, likewise.")
+    prompt: dict[str, Any] | None = Field(default=None, description="Refused, likewise.")
+    background: bool | None = Field(default=None, description="Refused if true.")
+    distrivote: VoteFields | None = None
+
+
 class AskRequest(Fields):
     """What the page asks."""
 
@@ -297,6 +332,27 @@ class CompletionReply(BaseModel):
     model: str
     choices: list[CompletionChoice]
     usage: Usage
+    distrivote: VoteReply
+
+
+class ResponseUsage(BaseModel):
+    input_tokens: int
+    input_tokens_details: dict[str, int]
+    output_tokens: int
+    """Of all trajectories."""
+
+    output_tokens_details: dict[str, int]
+    total_tokens: int
+
+
+class ResponsesReply(BaseModel):
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: str
+    model: str
+    output: list[dict[str, Any]]
+    usage: ResponseUsage
     distrivote: VoteReply
 
 

@@ -98,7 +98,11 @@ class Settings:
     """Names that the server may be addressed by; empty: any. Without a key these should be the loopback's,
     or a page from elsewhere could reach it under a name of its own."""
 
+    allow_origins: tuple[str, ...] = ()
+    """Web pages of these origins may use the server from a browser; `*`: any, which needs a key."""
+
     def __post_init__(self) -> None:
+        self._check_origins()
         for name in ("max_budget", "budget", "max_concurrency", "max_tokens", "max_tokens_limit", "max_body"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}", hint="give 1 or more", argument=name)
@@ -124,6 +128,21 @@ class Settings:
                 "the server's API key is empty or holds spaces, line breaks or letters beyond ASCII: give"
                 " another"
             )
+
+    def _check_origins(self) -> None:
+        for origin in self.allow_origins:
+            if origin == "*" and self.api_key is None:
+                raise InputError(
+                    "every web page could use the model",
+                    hint="give `api_key`, or name the origins",
+                    argument="allow_origin",
+                )
+            if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s*]+", origin):
+                raise InputError(
+                    f"the origin is {origin!r}",
+                    hint="give one like https://example.com, without a path, or *",
+                    argument="allow_origin",
+                )
 
 
 def check_host(host: str, api_key: str | None) -> None:

@@ -16,7 +16,10 @@ _OF_VOTES = frozenset(
 )
 _OF_SSC = frozenset(("alpha", "delta", "reflection", "split"))
 _OF_REQUESTS = frozenset(
-    ("max_tokens", "messages", "min_p", "prompt", "question", "seed", "temperature", "top_k", "top_p")
+    [
+        *("max_tokens", "messages", "min_p", "prompt", "question", "seed", "temperature", "top_k", "top_p"),
+        *("background", "conversation", "input", "previous_response_id", "text", "tool_choice", "tools"),
+    ]
 )
 _RENAMED = {"steering": "ssc"}
 _JSON = {"None": "false", "False": "false", "True": "true"}
