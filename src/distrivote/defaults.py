@@ -90,6 +90,7 @@ SPLIT = "paragraph"
 
 HOST = "127.0.0.1"
 PORT = 8765
+LOG_LEVEL = "info"
 SERVER_MAX_BUDGET = 256
 """The largest budget of a request."""
 

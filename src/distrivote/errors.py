@@ -4,6 +4,8 @@
     ├── InputError            an argument or a file can't be used (also a ValueError); exit code 2
     │   └── UnknownNameError  a method or option that does not exist; lists the nearest names
     ├── EngineError           a model or its server failed; says whether trying again may help
+    │   ├── RefusedError      a server refuses this request; another one may be accepted
+    │   ├── SetupError        nothing works until a key, an address, a model or credit is changed
     │   └── SpentError        a limit of tokens or cost is reached
     └── MissingPackageError   an optional package is not installed; names the extra (also an ImportError)
 
@@ -116,6 +118,14 @@ class EngineError(DistrivoteError):
         super().__init__(message, hint=hint, argument=argument)
         self.retryable = retryable
         """Whether the same call may work later."""
+
+
+class RefusedError(EngineError):
+    """A server refuses this request, or can't do what it asks for; another one may be accepted."""
+
+
+class SetupError(EngineError):
+    """A server refuses every request until its key, address, model or credit is changed."""
 
 
 class SpentError(EngineError):

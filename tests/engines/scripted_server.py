@@ -353,7 +353,8 @@ class ToyServer:
         if k > self.max_logprobs:
             text = f"Requested sample logprobs of {k}, which is greater than max allowed: {self.max_logprobs}"
             return refusal(400, text)
-        if n_prompt + body["max_tokens"] > self.max_context:
+        longest = body.get("max_tokens", self.max_context - n_prompt if chat else 16)
+        if n_prompt + longest > self.max_context:
             return refusal(400, f"This model's maximum context length is {self.max_context} tokens")
         if body.get("stream") and self.faults and not is_probe(body):
             return self.faults.pop(0)
@@ -362,8 +363,8 @@ class ToyServer:
         k = min(k, self.gives)
         n = body.get("n", 1) if self.takes_n else 1
         tokens = [Token(rest)] if rest else list(self.says(prefix))
-        finish = "stop" if len(tokens) <= body["max_tokens"] else "length"
-        tokens = tokens[: body["max_tokens"]]
+        finish = "stop" if len(tokens) <= longest else "length"
+        tokens = tokens[:longest]
         if self.knows_stop:
             text = "".join(token.text for token in tokens)
             ends = [text.find(stop) for stop in body.get("stop", ()) if stop in text]

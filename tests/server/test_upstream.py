@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -63,7 +64,7 @@ def test_a_server_that_cant_be_steered_is_asked_plainly_where_that_is_the_defaul
         assert httpx.post(f"{url}/v1/chat/completions", json=plain).status_code == 200
         steered = httpx.post(f"{url}/v1/chat/completions", json=plain | {"distrivote": {"ssc": True}})
         refused = steered.json()["error"]
-        assert (steered.status_code, refused["param"]) == (502, "distrivote.ssc")
+        assert (steered.status_code, refused["param"]) == (400, "distrivote.ssc")
         assert 'use "distrivote": {"ssc": false}' in refused["message"]
         assert "event: final" in httpx.post(f"{url}/api/ask", json={"question": "How many?"}).text
         assert httpx.get(f"{url}/api/settings").json()["defaults"]["ssc"] is None
@@ -118,6 +119,49 @@ def test_one_that_is_not_there_is_an_error_that_names_it() -> None:
         reply = httpx.post(f"{url}/v1/chat/completions", json=BODY)
     assert reply.status_code == 502
     assert upstream.url in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        (401, "Incorrect API key", (424, "configuration", None)),
+        (402, "no credit", (424, "configuration", None)),
+        (404, "the model toy does not exist", (404, "model_not_found", "model")),
+        (404, "Not Found", (424, "configuration", None)),
+        (400, "temperature must be 1", (400, None, "temperature")),
+    ],
+)
+def test_what_only_a_change_helps_against_has_no_status_that_clients_retry(
+    status: int, said: str, expected: tuple[int, str | None, str | None]
+) -> None:
+    refusal = json.dumps({"error": {"message": said}}).encode()
+    with (
+        ScriptedServer(lambda _: Reply(status, refusal)) as upstream,
+        in_front_of(upstream.url, "toy", patience=Patience(retry=Backoff(0.01, 0.1))) as url,
+    ):
+        reply = httpx.post(f"{url}/v1/chat/completions", json=BODY, timeout=60)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"], error["param"]) == expected, error
+    assert said in error["message"]
+    assert "--" not in error["message"]
+
+
+def test_nothing_is_sent_that_nobody_set_but_for_what_the_vote_needs() -> None:
+    plain = {"model": "toy", "messages": ASKED, "distrivote": {"ssc": False}}
+    with (
+        ScriptedServer(ToyServer(says, template=True)) as upstream,
+        in_front_of(upstream.url, ssc=False) as url,
+    ):
+        assert httpx.post(f"{url}/v1/chat/completions", json=plain).status_code == 200
+        silent = upstream.sampled()[-1]
+        said = {"temperature": 0.3, "top_p": 0.9, "top_k": 5, "min_p": 0.1, "max_tokens": 9}
+        said |= {"repetition_penalty": 1.1}
+        assert httpx.post(f"{url}/v1/chat/completions", json=plain | said).status_code == 200
+        told = upstream.sampled()[-1]
+    assert silent.keys() == {
+        *("model", "messages", "stream", "stream_options", "seed", "logprobs", "top_logprobs")
+    }
+    assert said.items() <= told.items()
 
 
 def test_a_server_of_ours_may_stand_behind_another() -> None:

@@ -17,18 +17,28 @@ from distrivote.defaults import (
     ANSWER,
     BUDGET,
     HOST,
+    LOG_LEVEL,
     MAX_CONCURRENCY,
     MAX_TOKENS_LIMIT,
     MAX_TOKENS_LIMIT_EMBEDDED,
     PORT,
     SERVER_MAX_BUDGET,
 )
-from distrivote.errors import DistrivoteError, EngineError, MissingPackageError, reworded
+from distrivote.errors import (
+    DistrivoteError,
+    EngineError,
+    MissingPackageError,
+    UnknownNameError,
+    reworded,
+)
 
 if TYPE_CHECKING:
     from distrivote.engines.base import Engine
     from distrivote.engines.choice import EngineChoice
     from distrivote.server.settings import Settings
+
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +103,32 @@ class ServerOptions(OptionGroup):
         bool,
         typer.Option(
             "--strict",
-            help="Refuse what can't be voted on, and replies without any answer, instead of passing it on.",
+            help="Refuse what can't be voted on instead of forwarding it, and replies without any answer.",
         ),
     ] = False
     forward: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="Pass this address on too, besides embeddings, moderations and rerank; repeat it.",
+            help="Forward this address too, besides embeddings, moderations and rerank; repeat it.",
             show_default=False,
         ),
     ] = None
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="Let web pages of this origin use the server, such as https://example.com; repeat it.",
+            show_default=False,
+        ),
+    ] = None
+    log_level: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL",
+            help="What is logged: info (a line per request), debug (for page files too), warning, error.",
+        ),
+    ] = LOG_LEVEL
     run: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="A stored run that the page can open.", show_default=False),
@@ -129,6 +154,7 @@ class ServerOptions(OptionGroup):
             max_budget=self.max_budget,
             max_concurrency=self.max_concurrency,
             max_tokens=usual,
+            sends_max_tokens=self.max_tokens is not None,
             max_tokens_limit=max(usual, longest),
             template=self.template or choice.default_template,
             run=None if self.run is None else Path(self.run),
@@ -138,6 +164,7 @@ class ServerOptions(OptionGroup):
             run_code=self.run_code,
             strict=self.strict,
             forward=tuple(self.forward or ()),
+            allow_origins=tuple(self.allow_origin or ()),
         )
 
 
@@ -175,7 +202,22 @@ def serve(
         calibration=belief.read(),
     )
     affordable(costs.max_cost, costs.price)
+    _start_log(server.log_level)
     _serve(choice, vote.pipeline().name, settings, server.host, server.port, costs)
+
+
+def _start_log(level: str) -> None:
+    """Write the server's log to the standard error stream."""
+    import logging
+
+    if level not in LOG_LEVELS:
+        raise UnknownNameError("log level", level, LOG_LEVELS, argument="log_level")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("distrivote.server")
+    log.setLevel(level.upper())
+    log.addHandler(handler)
+    log.propagate = False
 
 
 def _opened(choice: EngineChoice, costs: CostOptions) -> Engine:

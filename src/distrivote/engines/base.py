@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from distrivote.confidence.tokens import DEFAULT_K
-from distrivote.defaults import MAX_TOKENS, MIN_P, SEED, TEMPERATURE, TOP_K, TOP_P, K
+from distrivote.defaults import MAX_TOKENS, MAX_TOKENS_LIMIT, MIN_P, SEED, TEMPERATURE, TOP_K, TOP_P, K
 from distrivote.errors import DistrivoteError, InputError
 from distrivote.problem import Message
 from distrivote.steering import Controller
@@ -56,6 +56,11 @@ class SamplingParams:
     extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """More fields of the requests to an OpenAI-compatible server; other engines have no use for them."""
 
+    left_out: frozenset[str] = frozenset()
+    """Fields that an OpenAI-compatible server is not sent, so that its own defaults hold: of those above, and
+    repetition_penalty. Without `max_tokens` a reply may have `MAX_TOKENS_LIMIT` tokens; steering still uses
+    `max_tokens`. Other engines ignore it."""
+
     def __post_init__(self) -> None:
         _require(0 <= self.temperature <= 100, "temperature", self.temperature, "from 0 to 100")
         _require(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and up to 1")
@@ -70,6 +75,11 @@ class SamplingParams:
     def k(self) -> int:
         """The number of log-probabilities that a token's confidence is computed from."""
         return min(self.n_logprobs, DEFAULT_K)
+
+    @property
+    def longest(self) -> int:
+        """The tokens after which a server's reply is cut."""
+        return max(self.max_tokens, MAX_TOKENS_LIMIT) if "max_tokens" in self.left_out else self.max_tokens
 
 
 def _require(fits: bool, name: str, value: object, allowed: str) -> None:

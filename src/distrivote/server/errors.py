@@ -1,9 +1,11 @@
 """Errors as OpenAI's clients know them: a status, and {"error": {message, type, param, code}}.
 
 401 authentication_error     404 model_not_found, not_found       413 request_too_large
-402 insufficient_quota
-400 invalid_request_error    422 no_answer                        429 rate_limit_error
-502 engine_error             500 server_error
+402 insufficient_quota       422 no_answer                        429 rate_limit_error
+400 invalid_request_error    424 engine_error (configuration)     500 server_error
+502 engine_error (retryable)
+
+Clients retry 408, 409, 429 and 5xx, so nothing has such a status that only a change can help against.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from distrivote.errors import (
     EngineError,
     InputError,
     MissingPackageError,
+    RefusedError,
+    SetupError,
     SpentError,
     UnknownNameError,
 )
@@ -94,6 +98,12 @@ def _of_error(error: DistrivoteError, message: str, param: str | None) -> Failur
         return Failure(429, "rate_limit_error", message, code="rate_limit_exceeded")
     if isinstance(error, SpentError):
         return Failure(402, "insufficient_quota", message, code="insufficient_quota")
+    if isinstance(error, RefusedError):
+        return Failure(400, "invalid_request_error", message, param)
+    if isinstance(error, SetupError) and error.argument == "model":
+        return Failure(404, "invalid_request_error", message, "model", "model_not_found")
+    if isinstance(error, SetupError):
+        return Failure(424, "engine_error", message, param, "configuration")
     if isinstance(error, EngineError):
         return Failure(502, "engine_error", message, param, "retryable" if error.retryable else None)
     return Failure(500, "server_error", message, param)
@@ -128,8 +138,12 @@ def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[s
         message = f"the request is not valid JSON ({where}): send one JSON object"
         return Failure(400, "invalid_request_error", message)
     path, reason = _path(first["loc"]), str(first["msg"])
-    reason = reason[:1].lower() + reason[1:]
-    message = f"{path}: {reason}" if path else f"the request can't be read: {reason}"
+    reason = (reason[:1].lower() + reason[1:]).removeprefix("input ")
+    message = f"{path} {reason}" if reason.startswith("should ") else f"{path}: {reason}"
+    if first["type"] == "missing":
+        message = f"{path} is missing" if path else "the request is empty: send a JSON object"
+    elif not path:
+        message = "the request is not a JSON object: send one, with content-type: application/json"
     return Failure(400, "invalid_request_error", message, path or None)
 
 

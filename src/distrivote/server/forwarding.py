@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from distrivote.engines.base import ForwardedReply, Upstream
-from distrivote.errors import InputError
+from distrivote.errors import InputError, SetupError
 from distrivote.server.models import NamedModel
 from distrivote.server.record import GONE, RequestRecord, record_of
 from distrivote.server.replies import Service
@@ -90,6 +90,9 @@ async def forward_request(
     record.forwarded = True
     try:
         reply = await unless_gone(request, stack.enter_async_context(engine.forward(path, content)))
+        if reply.status == 401:
+            # The client's own key was right.
+            raise SetupError("the upstream refused the key that this server has for it")
         if reply.content_type.startswith("application/json"):
             whole = await unless_gone(request, _whole(reply))
             _count(record, reply)

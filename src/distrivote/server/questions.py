@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from distrivote.answers.equality import equality
 from distrivote.answers.kinds import Kind, asked_kind
 from distrivote.defaults import ANSWER, MIN_PROBABILITY, SPLIT
-from distrivote.engines.base import Engine, SamplingParams
+from distrivote.engines.base import Engine, SamplingParams, Upstream
 from distrivote.errors import InputError
 from distrivote.poll import Poll
 from distrivote.problem import Message, Problem, asking_confidence
@@ -166,7 +166,9 @@ def question_of(
         steering=None if is_unsteered else _steering(fields.ssc, fields.deepconf, backend.settings),
         split=_split(fields.ssc),
         params=replace(
-            _params(body, _stops(body.stop), max_tokens, backend.settings), extra_body=dict(upstream or {})
+            _params(body, _stops(body.stop), max_tokens, backend.settings),
+            extra_body=dict(upstream or {}),
+            left_out=_left_out(body, max_tokens, backend),
         ),
         stop_when=stop_rule(fields.stop_when, method.name),
         model=body.model,
@@ -272,6 +274,17 @@ def _split(fields: bool | SscFields | None) -> str:
 
 def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
     return () if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
+
+
+def _left_out(body: SharedRequest, max_tokens: int | None, backend: Backend) -> frozenset[str]:
+    """Return the fields that nobody set, for which an upstream has defaults of its own."""
+    if not isinstance(backend.engine, Upstream):
+        return frozenset()
+    names = ("temperature", "top_p", "top_k", "min_p")
+    silent = {"repetition_penalty", *(name for name in names if getattr(body, name) is None)}
+    if max_tokens is None and not backend.settings.sends_max_tokens:
+        silent.add("max_tokens")
+    return frozenset(silent)
 
 
 def _params(

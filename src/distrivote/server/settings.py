@@ -46,7 +46,10 @@ class Settings:
     """Requests that sample or wait for their turn; more are sent away with 429."""
 
     max_tokens: int = MAX_TOKENS
-    """The longest trajectory where a request does not say it."""
+    """The longest trajectory where a request does not say it; see `sends_max_tokens`."""
+
+    sends_max_tokens: bool = False
+    """Whether `max_tokens` goes to an upstream with requests that have none; else its own default holds."""
 
     max_tokens_limit: int = MAX_TOKENS_LIMIT
     """The longest that a request may ask for."""

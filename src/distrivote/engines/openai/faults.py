@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any
 
-from distrivote.errors import EngineError
+from distrivote.errors import EngineError, RefusedError, SetupError
 
 _LONGEST = 240
 """Characters of a server's own words that are repeated."""
@@ -73,7 +73,8 @@ class Fault(Exception):
 
     def error(self, before: str = "") -> EngineError:
         """Return the error that a caller gets; `before` begins its sentence."""
-        return EngineError(
+        kind = {Scope.PASSING: EngineError, Scope.SERVER: SetupError}.get(self.scope, RefusedError)
+        return kind(
             before + self.sentence,
             retryable=self.scope is Scope.PASSING,
             hint=self.hint,

@@ -1,7 +1,8 @@
 """What is sent to an OpenAI-compatible server: the bodies of requests.
 
 A body says what was asked for, and what is off: many servers fill in what they or the model's makers
-recommend (a top-k of 40, a penalty on repetitions) where a request is silent. Servers differ in the fields
+recommend (a top-k of 40, a penalty on repetitions) where a request is silent, unless the caller wants just
+that (`SamplingParams.left_out`). Servers differ in the fields
 that they know; one that is refused is left out, unless it does something that was asked for. Sockets are not
 known here.
 """
@@ -118,6 +119,11 @@ def request_body(
         "min_p": params.min_p,
         "seed": seed,
     }
+    for name in params.left_out & OFF.keys():
+        del body[name]
+    if "max_tokens" in params.left_out and prompt.text is None:
+        # Of completions the default is 16 tokens, which is no reply.
+        del body[dialect.max_tokens_field]
     for name in dialect.left_out & body.keys():
         if name not in OFF or body[name] == OFF[name]:
             del body[name]

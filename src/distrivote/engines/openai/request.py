@@ -189,7 +189,7 @@ class Sampler:
         begun = time.monotonic()
         usage = Usage()
         said: str | None = None
-        length = Length(item.job.params.max_tokens, len(indices), server.url)
+        length = Length(item.job.params.longest, len(indices), server.url)
         async with aclosing(chunks_of(server, prompt, body)) as batches:
             async for chunks in batches:
                 if item.drop():
@@ -296,7 +296,7 @@ class Sampler:
                 f"{server.url} gave a reply without log-probabilities: it counts in majority voting only"
             )
         if is_endless:
-            trajectory = cut_to(trajectory, job.params.max_tokens)
+            trajectory = cut_to(trajectory, job.params.longest)
         k = min(self.discovery.k, job.params.n_logprobs)
         flaw = flaw or _flaw_at(server, trajectory, k) or (ENDLESS if is_endless else None)
         flaw = flaw or server.model_flaw(said)
@@ -384,7 +384,7 @@ class Sampler:
         """
         usage = Usage()
         said: str | None = None
-        length = Length(item.job.params.max_tokens, 1, server.url)
+        length = Length(item.job.params.longest, 1, server.url)
         async with aclosing(chunks_of(server, prompt, body)) as batches:
             async for chunks in batches:
                 if item.drop():

@@ -134,8 +134,9 @@ class Manifest:
         sampling = settings_of(params)
         seed = sampling.pop("seed")
         del sampling["kind"]
-        if not sampling["extra_body"]:
-            del sampling["extra_body"]
+        for name in ("extra_body", "left_out"):  # fields of later versions, which most runs do not use
+            if not sampling[name]:
+                del sampling[name]
         controller = None if ssc is None else settings_of(ssc)
         same = same_for(template) if same is None else same
         settings = (engine, model, template, benchmark, sampling, controller, budget, limit, seed)
