@@ -1,6 +1,6 @@
-"""The application: `create_app` closes over an engine, a method and settings, and ties the addresses to them.
+"""The application: `create_app` makes the routes for an engine, a method and settings.
 
-Requests share the engine, the line in front of it and the counts, and nothing else that changes.
+Requests share the engine, its queue, the list of models and the counts, and no other state that changes.
 """
 
 from __future__ import annotations
@@ -76,8 +76,12 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
     404: {"model": ErrorReply, "description": "There is no such model, question or address."},
     413: {"model": ErrorReply, "description": "The request is too large."},
     422: {"model": ErrorReply, "description": "No trajectory gave an answer."},
-    429: {"model": ErrorReply, "description": "Too many requests are under way; Retry-After says when."},
-    502: {"model": ErrorReply, "description": "The engine failed."},
+    424: {"model": ErrorReply, "description": "The upstream refuses every request until its setup changes."},
+    429: {
+        "model": ErrorReply,
+        "description": "Too many requests in progress; Retry-After says when to retry.",
+    },
+    502: {"model": ErrorReply, "description": "The engine failed; the same request may work later."},
 }
 _VOTES = {
     "/v1/chat/completions": "chat",
@@ -153,8 +157,8 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], Any]:
         with ThreadPoolExecutor(2 * settings.max_concurrency + 4, "distrivote-server") as pool:
             asyncio.get_running_loop().set_default_executor(pool)
             if find_spec("math_verify") is not None:
-                shared_verifier().start()  # it loads before the first question comes
-            # A full collection visits all that is loaded, 57 ms in which nobody is answered; not after this.
+                shared_verifier().start()  # so that it is loaded before the first question
+            # A full collection visits everything that is loaded, which blocked all requests for 57 ms.
             gc.collect()
             gc.freeze()
             yield

@@ -34,7 +34,7 @@ _NAMED = re.compile(rb'"([\w.-]{1,60})"\s*:\s*$')
 
 
 class TooMuchError(Exception):
-    """A request with more structure than is taken."""
+    """A request with more structure than is allowed."""
 
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ async def _whole(receive: Receive) -> Message:
 
 
 def check_structure(body: bytes) -> None:
-    """Raise TooMuchError for a body that is not worth parsing; whether it is JSON is the parser's to say.
+    """Raise TooMuchError for a body that must not be parsed; it need not be JSON.
 
     >>> check_structure(b'{"messages": [{"role": "user", "content": "{[,"}]}')
     """

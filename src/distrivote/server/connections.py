@@ -1,8 +1,7 @@
-"""Connections of clients that are slow on purpose, or not there any more: each of them is given up in time.
+"""Timeouts for clients that are slow on purpose, or have disappeared.
 
-uvicorn bounds how long a connection may be idle between two requests, and nothing else. Here a request has to
-begin soon and bring its headers, and whoever asks has to read the reply. How long a body may take is in
-`guard`, which knows what a body is.
+uvicorn bounds only how long a connection may be idle between two requests. Here the headers of a request have
+a timeout too, and a client has to read its reply. The timeout of a body is in `guard`.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ HEADER_SECONDS = 15.0
 
 READ_SECONDS = 60.0
 READ_BYTES = 1 << 16
-"""So many bytes of a reply, or what is left of it, a client has to read in that time where they pile up."""
+"""Bytes of a reply, or the rest of it, that a client has to read in that time once the buffer is full."""
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with an end to patience; `uvicorn.Config(http=PatientProtocol)`."""
+    """HTTP/1.1 with these timeouts; `uvicorn.Config(http=PatientProtocol)`."""
 
     header_seconds = HEADER_SECONDS
     read_seconds = READ_SECONDS
@@ -45,12 +44,12 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        # First: a request that was sent along with the last one begins inside of what follows.
+        # First, because the next line may begin a request that is in the buffer already.
         self._expect_headers()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP as every other request is answered: with headers for browsers."""
+        """Answer invalid HTTP with the same security headers as other requests."""
         content = msg.encode("ascii", "replace")
         headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
         headers += [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
@@ -78,7 +77,7 @@ class PatientProtocol(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             return
         if self.transport.get_write_buffer_size():
-            self._expect_headers()  # the reply is still on its way
+            self._expect_headers()  # the reply is still being sent
         else:
             self.transport.abort()
 

@@ -31,7 +31,7 @@ from distrivote.errors import (
 from distrivote.server.words import API, PAGE, Fields
 
 RETRY_SECONDS = 2
-"""After so long a client that was sent away may come back."""
+"""When a client that got 429 should retry."""
 
 _LONGEST_MESSAGE = 2_000
 """Characters of an error that quotes what a client has sent."""
@@ -138,7 +138,8 @@ def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[s
         message = f"the request is not valid JSON ({where}): send one JSON object"
         return Failure(400, "invalid_request_error", message)
     path, reason = _path(first["loc"]), str(first["msg"])
-    reason = (reason[:1].lower() + reason[1:]).removeprefix("input ")
+    reason = (reason[:1].lower() + reason[1:]).removeprefix("input ").removeprefix("list ")
+    reason = reason.replace(" after validation", "")
     message = f"{path} {reason}" if reason.startswith("should ") else f"{path}: {reason}"
     if first["type"] == "missing":
         message = f"{path} is missing" if path else "the request is empty: send a JSON object"

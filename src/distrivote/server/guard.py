@@ -1,6 +1,6 @@
-"""What stands before every request: the key, the host's name, the body's size and time; and safe headers.
+"""Checks before every request (key, host name, size and time of the body), and security headers for replies.
 
-A plain ASGI layer: it sees headers and bytes, and knows nothing of what is asked.
+A plain ASGI middleware: it sees headers and bytes, and knows nothing of what is asked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from distrivote.server.errors import failure_of, failure_reply
 from distrivote.server.settings import Settings
 
 GUARDED = ("/v1", "/api", "/metrics")
-"""Where the key is needed: everywhere but for the page's files, /health and the documentation."""
+"""Where the key is needed: everywhere except the page's files, /health, /ready and the documentation."""
 
 HEADERS = {
     # Scripts and styles come from files of our own only, without eval; model output is never markup.
@@ -34,7 +34,7 @@ HEADERS = {
 
 
 class ServerMistake(Exception):
-    """A mistake of our own as the log has it: its kind and places, as its text may quote what was asked."""
+    """A bug as the log shows it: its type and places, without its text, which may quote a request."""
 
 
 def places_of(error: BaseException) -> str:
@@ -121,7 +121,7 @@ class Guard:
         async def counted() -> Message:
             nonlocal n_bytes, is_whole
             if is_whole:
-                return await receive()  # that the client is gone, some day
+                return await receive()  # the next message says that the client disconnected
             try:
                 async with asyncio.timeout_at(end):
                     message = await receive()

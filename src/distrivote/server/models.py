@@ -64,7 +64,7 @@ def parse_model(name: str, known: list[str], *, lists_all: bool = True) -> Named
 
 
 class Models:
-    """The models of an engine, and of the upstream behind it."""
+    """The models of an engine and of its upstream."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -95,7 +95,7 @@ class Models:
             return self._others
 
     async def named(self, name: str) -> NamedModel:
-        """Return which model a request means; UnknownModelError if there is none of that name."""
+        """Return which model a request means; UnknownModelError if there is no such model."""
         try:
             return parse_model(name, [self.default])
         except UnknownModelError:

@@ -1,7 +1,7 @@
 """From the fields of a request to a question: what is asked, how it is sampled, how it is voted on.
 
 What can be wrong with a request is found here, before anything is sampled. `Question` is what the rest of
-the server works with; nothing behind this file knows which endpoint it came from.
+the server works with; it does not say which endpoint the request came from.
 """
 
 from __future__ import annotations
@@ -150,7 +150,13 @@ def question_of(
                 hint="leave one of them out",
                 argument=name,
             )
-    method = _method(named.method or fields.method, backend)
+    try:
+        method = _method(named.method or fields.method, backend)
+        budget = _budget(named.budget if fields.budget is None else fields.budget, backend.settings)
+    except InputError as error:
+        if named.method is not None:
+            error.argument = "model"
+        raise
     problem = conversation_of(turns, fields.template)
     # A reflection would break a tool call or an object in two.
     is_unsteered = kind is not None and not fields.ssc
@@ -162,7 +168,7 @@ def question_of(
         run_code=backend.settings.run_code,
         strict=backend.settings.strict if fields.strict is None else fields.strict,
         method=method,
-        budget=_budget(named.budget if fields.budget is None else fields.budget, backend.settings),
+        budget=budget,
         steering=None if is_unsteered else _steering(fields.ssc, fields.deepconf, backend.settings),
         split=_split(fields.ssc),
         params=replace(

@@ -1,4 +1,4 @@
-"""What becomes of a request: a vote, passed on to the upstream as it is, or refused.
+"""What happens to a request: it is voted on, forwarded to the upstream as it is, or refused.
 
 A vote needs several independent samples of a text. What no vote fits (images, n > 1, log-probabilities for
 the client, temperature 0) goes to the upstream once, unchanged; a server that is strict, or has no upstream,
@@ -72,7 +72,11 @@ def kind_asked(body: ChatRequest | CompletionRequest) -> Kind | None:
     if body.tools and body.tool_choice != "none":
         return tool_kind(tool_names(body.tools))
     if body.response_format is not None and body.response_format.get("type") != "text":
-        return json_kind(schema_of(body.response_format))
+        try:
+            return json_kind(schema_of(body.response_format))
+        except InputError as error:
+            error.argument = "response_format"
+            raise
     return None
 
 
@@ -97,5 +101,6 @@ def _check_fields(given: Mapping[str, Any], known: Collection[str] = _HARMLESS) 
         rest = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
         fields, them = plural(len(unknown), "field"), verb(len(unknown), "them")
         raise InputError(
-            f"unknown {fields} {shown}{rest}: leave {them} out, or use a server of models behind this one"
+            f"unknown {fields} {shown}{rest}: leave {them} out, or use a server with an upstream that knows"
+            f" {them}"
         )

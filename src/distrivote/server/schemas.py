@@ -72,8 +72,8 @@ StopWhen = Annotated[
 DeepConf = Annotated[
     str | None,
     Field(
-        description="End trajectories that are less sure than those of a warm-up: low or high, and behind a"
-        " colon the tokens of a window. It takes the place of SelfStepConf."
+        description="End trajectories that are less sure than those of a warm-up: low or high, and after a"
+        " colon the tokens of a window. It replaces SelfStepConf."
     ),
 ]
 MinProbability = Annotated[
@@ -145,7 +145,7 @@ class SharedRequest(Fields):
     seed: Seed = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int | None = Field(default=None, ge=1, le=128, description="More than one is not a vote: passed on.")
+    n: int | None = Field(default=None, ge=1, le=128, description="More than one is forwarded.")
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     logit_bias: dict[str, float] | None = None

@@ -1,4 +1,4 @@
-"""What whoever starts the server decides once; nothing here changes while it runs."""
+"""What the operator decides when the server starts; nothing here changes while it runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from distrivote.voting.abstaining import check_min_probability
 from distrivote.voting.probability import Calibration
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""The names of this machine that nobody else can reach."""
+"""Names of this machine that no other machine can reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Settings:
     """
 
     api_key: str | None = field(default=None, repr=False)
-    """What clients have to show; None: nothing."""
+    """What clients have to send; None: nothing."""
 
     budget: int = BUDGET
     """Trajectories per question where a request does not say it."""
 
     max_budget: int = SERVER_MAX_BUDGET
     max_concurrency: int = MAX_CONCURRENCY
-    """Requests that sample or wait for their turn; more are sent away with 429."""
+    """Requests in progress, sampling or queued; others get 429."""
 
     max_tokens: int = MAX_TOKENS
     """The longest trajectory where a request does not say it; see `sends_max_tokens`."""
@@ -67,7 +67,7 @@ class Settings:
     """What an answer is where a request does not say it."""
 
     forward: tuple[str, ...] = ()
-    """Addresses besides the usual ones that are passed on to the upstream."""
+    """Addresses besides the usual ones that are forwarded to the upstream."""
 
     run_code: bool = False
     """Whether programs that the model wrote may be run. No request can say so."""
@@ -114,7 +114,7 @@ class Settings:
         for path in self.forward:
             if not re.fullmatch(r"/v1/[a-z0-9_/-]{1,60}", path):
                 raise InputError(
-                    f"the address to pass on is {path!r}", hint="give one like /v1/score", argument="forward"
+                    f"the address to forward is {path!r}", hint="give one like /v1/score", argument="forward"
                 )
         asked_same(self.same)
         if self.budget > self.max_budget:

@@ -1,7 +1,7 @@
-"""Server-sent events, and clients that go away.
+"""Server-sent events, and clients that disconnect.
 
-Whoever closes the connection ends the work that was done for it: `EventStream` and `unless_gone` listen for
-that while they work, since a send alone would notice it too late, or never.
+A client that closes the connection cancels its work: `EventStream` and `unless_gone` listen for that while
+they work, because a failing send would notice it too late, or never.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from distrivote.server.errors import to_json
 T = TypeVar("T")
 
 KEEP_ALIVE = 10.0
-"""Seconds of silence after which a comment is sent, so that nothing on the way hangs up."""
+"""Seconds without an event after which a comment is sent, so that no proxy closes the connection."""
 
 
 def event(data: object, name: str | None = None) -> bytes:
@@ -33,13 +33,13 @@ def event(data: object, name: str | None = None) -> bytes:
 
 
 class ClientGone(Exception):
-    """There is nobody to answer."""
+    """The client has disconnected."""
 
 
 class EventStream(Response):
     """A reply of events, made as they are sent; closing the connection closes their generator.
 
-    `held` is closed when all is over, also if the generator never began.
+    `held` is closed at the end, also if the generator was never started.
     """
 
     media_type = "text/event-stream"

@@ -1,7 +1,7 @@
 """Arguments as requests have them: what hints name in backticks -> fields of JSON.
 
-`budget` becomes distrivote.budget, `steering=None` "distrivote": {"ssc": false}. What no request can say is
-up to whoever runs the server, and called the server's.
+`budget` becomes distrivote.budget, `steering=None` "distrivote": {"ssc": false}. An argument that no request
+has is the operator's, and called the server's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _OF_SSC = frozenset(("alpha", "delta", "reflection", "split"))
 _OF_REQUESTS = frozenset(
     [
         *("max_tokens", "messages", "min_p", "prompt", "question", "seed", "temperature", "top_k", "top_p"),
-        *("background", "conversation", "input", "previous_response_id", "text", "tool_choice", "tools"),
+        *("background", "conversation", "input", "model", "previous_response_id", "response_format"),
+        *("text", "tool_choice", "tools"),
     ]
 )
 _RENAMED = {"steering": "ssc"}
