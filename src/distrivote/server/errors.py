@@ -143,6 +143,8 @@ def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[s
     message = f"{path} {reason}" if reason.startswith("should ") else f"{path}: {reason}"
     if first["type"] == "missing":
         message = f"{path} is missing" if path else "the request is empty: send a JSON object"
+    elif not path and "unicode" in reason:
+        message = f"the request can't be read: {reason}"
     elif not path:
         message = "the request is not a JSON object: send one, with content-type: application/json"
     return Failure(400, "invalid_request_error", message, path or None)

@@ -35,7 +35,7 @@ class RequestRecord:
     """What metrics count it as; empty: not counted."""
 
     model: str = ""
-    method: str = ""
+    method: str | None = None
     budget: int | None = None
     voted: bool = False
     forwarded: bool = False
