@@ -24,7 +24,7 @@ MODEL = "org/replay"
 SETTINGS = Settings(budget=20, api_key=KEY, max_body=20_000)
 _SHOWN = ("content-type", "retry-after", "www-authenticate", "allow", "location")
 _NOT_SHOWN = ("date", "content-length", "server", "etag", "last-modified")
-_LONGEST = 2_000
+_LONGEST = 4_000
 """Characters of a page that are shown."""
 
 
