@@ -22,21 +22,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 
-from distrivote.defaults import STOP_SHARE
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.pools import IntArray
 from distrivote.voting.stopping.counting import half_beta
-from distrivote.voting.stopping.rule import check_share
+from distrivote.voting.stopping.rule import ShareRule
 
 _LARGE = Fraction(10**300)
 """More than any level needs, and still a float."""
 
 
 @dataclass(frozen=True, slots=True)
-class Anytime:
+class Anytime(ShareRule):
     """Settled once every rival is refuted by a bet, or none can catch up any more.
 
     The answer is another than the majority's of the whole budget with a probability of 1 - share at most,
@@ -47,14 +47,7 @@ class Anytime:
     [False, True]
     """
 
-    share: float = STOP_SHARE
-
-    def __post_init__(self) -> None:
-        check_share(self.share)
-
-    @property
-    def name(self) -> str:
-        return f"anytime:{self.share!r}"
+    kind: ClassVar[str] = "anytime"
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:
         votes = ballot.classes[ballot.classes >= 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from distrivote.defaults import N_WARMUP, STOP_SHARE, STOP_WINDOW
 from distrivote.errors import InputError
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.pools import FloatArray
-from distrivote.voting.stopping.rule import check_share
+from distrivote.voting.stopping.rule import ShareRule, check_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Consensus:
 
 
 @dataclass(frozen=True, slots=True)
-class BetaRule:
+class BetaRule(ShareRule):
     """Settled once the leading answer is likely the more frequent of the first two.
 
     With v1 and v2 votes: 1 - I_0.5(v1 + 1, v2 + 1) >= share. Confidences do not count.
@@ -63,14 +64,7 @@ class BetaRule:
     [False, True]
     """
 
-    share: float = STOP_SHARE
-
-    def __post_init__(self) -> None:
-        check_share(self.share)
-
-    @property
-    def name(self) -> str:
-        return f"beta:{self.share!r}"
+    kind: ClassVar[str] = "beta"
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:  # noqa: ARG002
         first, second, _ = _top_three(ballot)
@@ -78,7 +72,7 @@ class BetaRule:
 
 
 @dataclass(frozen=True, slots=True)
-class DirichletRule:
+class DirichletRule(ShareRule):
     """Settled once the leading answer is likely the most frequent of the first three.
 
     The posterior of their shares is Dirichlet(v1 + 1, v2 + 1, v3 + 1): the rule of arXiv 2602.05395, which
@@ -88,14 +82,7 @@ class DirichletRule:
     [False, True]
     """
 
-    share: float = STOP_SHARE
-
-    def __post_init__(self) -> None:
-        check_share(self.share)
-
-    @property
-    def name(self) -> str:
-        return f"dirichlet:{self.share!r}"
+    kind: ClassVar[str] = "dirichlet"
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:  # noqa: ARG002
         first, second, third = _top_three(ballot)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
+from distrivote.defaults import STOP_SHARE
 from distrivote.errors import InputError
 from distrivote.voting.ballot import Ballot
 
@@ -21,6 +23,21 @@ class StopRule(Protocol):
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:
         """Say whether the vote is settled although `n_left` trajectories may still come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRule:
+    """What rules with one number have in common: a share to stop at, which is their level."""
+
+    share: float = STOP_SHARE
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_share(self.share)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.share!r}"
 
 
 def check_share(share: float) -> None:
