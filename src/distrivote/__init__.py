@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     )
     from distrivote.flow import sample, solution_of, solve
     from distrivote.flow_async import asample, asolve
+    from distrivote.flow_many import solve_many
     from distrivote.generation.run import RunInterrupted, RunResult, generate_run
     from distrivote.poll import Poll
     from distrivote.problem import Problem
     from distrivote.reading import Reading
     from distrivote.solution import Solution
-    from distrivote.steering import BudgetForcing, DeepConfOnline, SelfStepConf
+    from distrivote.steering import BudgetForcing, DeepConfOnline, DistriVotingOnline, SelfStepConf
     from distrivote.trajectory import Trajectory
     from distrivote.voting.ballot import Ballot, ballot_of, from_openai, from_vllm
     from distrivote.voting.methods import METHODS, parse_method
@@ -39,6 +40,7 @@ __all__ = [
     "Ballot",
     "BudgetForcing",
     "DeepConfOnline",
+    "DistriVotingOnline",
     "DistrivoteError",
     "EngineError",
     "Equality",
@@ -72,6 +74,7 @@ __all__ = [
     "sample",
     "solution_of",
     "solve",
+    "solve_many",
     "vote",
     "vote_batch",
 ]
@@ -85,12 +88,13 @@ __getattr__ = face(
         "errors": "DistrivoteError EngineError InputError MissingPackageError UnknownNameError",
         "flow": "sample solution_of solve",
         "flow_async": "asample asolve",
+        "flow_many": "solve_many",
         "generation.run": "RunInterrupted RunResult generate_run",
         "poll": "Poll",
         "problem": "Problem",
         "reading": "Reading",
         "solution": "Solution",
-        "steering": "BudgetForcing DeepConfOnline SelfStepConf",
+        "steering": "BudgetForcing DeepConfOnline DistriVotingOnline SelfStepConf",
         "trajectory": "Trajectory",
         "voting.ballot": "Ballot ballot_of from_openai from_vllm",
         "voting.methods": "METHODS parse_method",

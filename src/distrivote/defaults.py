@@ -52,6 +52,9 @@ STOP_FIRST_ROUND = 8
 N_WARMUP = 16
 """Trajectories before a rule decides anything, as in DeepConf."""
 
+ONLINE_STRICTNESS = 1.0
+"""Of online DistriVoting: a trajectory is worth its remaining tokens as long as a new one is."""
+
 # Sampling. Temperature and top-p are the paper's for thinking models.
 
 TEMPERATURE = 0.6

@@ -56,6 +56,7 @@ from distrivote.steering import Controller, Steering, steering_of
 from distrivote.trajectory import CUT_OFF, Trajectory
 from distrivote.voting.abstaining import check_min_probability
 from distrivote.voting.ballot import Ballot
+from distrivote.voting.filters import mixture_cut
 from distrivote.voting.kernels.pools import FloatArray, IntArray
 from distrivote.voting.methods import method_of
 from distrivote.voting.pipeline import Pipeline
@@ -181,15 +182,20 @@ class Poll:
         begun = self._n_begun
         if begun >= self.budget or self.settled:
             return None
+        n_warmup = 0 if self.steering is None else self.steering.n_warmup
+        end = n_warmup if begun == 0 and n_warmup else self._round_end(begun)
+        self._n_begun = min(end, self.budget)
+        return Batch(range(begun, self._n_begun), self.steering_from(begun))
+
+    def steering_from(self, number: int) -> Controller | None:
+        """Return what steers the trajectories from that number on, by the warm-up if they follow it."""
         steering = self.steering
-        n_warmup = 0 if steering is None else steering.n_warmup
-        if begun == 0 and n_warmup:
-            self._n_begun = min(n_warmup, self.budget)
-        else:
-            self._n_begun = min(self._round_end(begun) if not n_warmup else self.budget, self.budget)
-            if steering is not None and n_warmup:
-                steering = steering.after(reading.confidences[-1].value for _, reading in self._pool.read())
-        return Batch(range(begun, self._n_begun), steering)
+        if steering is None or not 0 < steering.n_warmup <= number:
+            return steering
+        readings = sorted(self._readings(), key=lambda reading: reading.index)
+        warm = [reading for reading in readings if reading.index < steering.n_warmup]
+        values = [reading.confidences[-1].value for reading in warm]
+        return steering.after(values, [reading.record for reading in warm], mixture_cut(values))
 
     def _round_end(self, begun: int) -> int:
         """Return the number after the last one of the next round."""
@@ -275,17 +281,25 @@ class Poll:
         """
         if self.rule is None:
             return False
-        readings = [*self._others, *(reading for _, reading in self._pool.read())]
-        if len(readings) != self._verdict[0]:
+        n_readings = len(self._readings())
+        if n_readings != self._verdict[0]:
             ballot = self.ballot()
             n_left = max(self.budget - len(ballot.classes), 0)
             settled = len(ballot.classes) > 0 and self.rule.settled(ballot, n_left)
-            self._verdict = (len(readings), settled)
+            self._verdict = (n_readings, settled)
         return self._verdict[1]
 
     def ballot(self) -> Ballot:
         """Return the votes of the trajectories before which no number is missing, by their numbers."""
-        return self._ballot(in_order([*self._others, *(reading for _, reading in self._pool.read())]))
+        return self._ballot(in_order(self._readings()))
+
+    def _readings(self) -> list[Reading]:
+        return [*self._others, *(reading for _, reading in self._pool.read())]
+
+    @property
+    def n_taken(self) -> int:
+        """How many trajectories it has."""
+        return len(self._readings())
 
     def tally(self) -> Tally:
         """Return the vote on what is there so far."""

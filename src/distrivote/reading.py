@@ -38,7 +38,7 @@ from distrivote.errors import InputError
 from distrivote.nouns import count, verb
 from distrivote.splitting import Splitter, splitter, step_ends
 from distrivote.steering import ENDED
-from distrivote.trajectory import CUT_OFF, Floats, Trajectory
+from distrivote.trajectory import CUT_OFF, Floats, Interventions, Trajectory
 
 _NO_STEPS: StepEnds = np.empty(0, dtype=np.int64)
 
@@ -70,6 +70,9 @@ class Reading:
 
     is_cut: bool = False
     """Whether the reply was cut off at its longest before it had finished an answer."""
+
+    record: Interventions | None = None
+    """What a controller saw and did."""
 
     @property
     def confidence(self) -> float:
@@ -162,6 +165,7 @@ class Reader:
             ends,
             is_ended,
             is_cut and answer is None,
+            trajectory.interventions,
         )
 
 

@@ -1,9 +1,9 @@
-"""In which order a run samples what it lacks: all at once, or in rounds that look at the votes so far.
+"""In which order many questions are sampled: all at once, or in rounds that look at the votes so far.
 
 With a stopping rule each round brings every question that is not settled to twice its trajectories: what is
 in progress when a vote is settled is lost. With a total over all questions each has a few at first, and then
-samples go where the answer is expected to gain most (`voting.allocation`). What a round is to sample follows
-from what is stored, so that a run that was stopped goes on.
+samples go where the answer is expected to gain most (`voting.allocation`). With a warm-up that comes first.
+What a round is to sample follows from the votes that are there, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from distrivote.defaults import STOP_FIRST_ROUND
+from distrivote.defaults import METHOD, STOP_FIRST_ROUND
 from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.voting.allocation import FIRST, Worth, next_round, round_size, worth
@@ -37,7 +37,7 @@ def check_total(total: int | None, n_questions: int, *, other: bool) -> None:
         )
     if other:
         raise InputError(
-            "a total is spread over all questions of a run by one process, and ends each of them by itself",
+            "a total is spread over all questions by one process, and ends each of them by itself",
             hint="leave out the rule, the shard and the cluster",
             argument="total",
         )
@@ -60,8 +60,27 @@ def by_doubling(
         begin, end = end, 2 * end
 
 
+def by_warmup(work: Sequence[Todo], n_warmup: int) -> Iterator[tuple[Todo, ...]]:
+    """Yield the warm-up of all questions, then the rest."""
+    for begin, end in ((0, n_warmup), (n_warmup, None)):
+        some = (
+            Todo(
+                item.problem,
+                tuple(number for number in item.samples if begin <= number and (end is None or number < end)),
+            )
+            for item in work
+        )
+        wanted = tuple(item for item in some if item.samples)
+        if wanted:
+            yield wanted
+
+
 def by_worth(
-    work: Sequence[Todo], total: int, n_stored: Callable[[], int], ballot: Callable[[str], Ballot | None]
+    work: Sequence[Todo],
+    total: int,
+    n_stored: Callable[[], int],
+    ballot: Callable[[str], Ballot | None],
+    method: str = METHOD,
 ) -> Iterator[tuple[Todo, ...]]:
     """Yield the rounds of a run with a total; each is to be sampled before the next is asked for."""
     lacking = {item.problem.id: list(item.samples) for item in work}
@@ -89,7 +108,7 @@ def by_worth(
             if votes is None:
                 known[name] = (n, Worth(0.0, 0))
             elif known.get(name, (-1,))[0] != n:
-                known[name] = (n, worth(votes, len(lacking[name])))
+                known[name] = (n, worth(votes, len(lacking[name]), method))
             worths.append(known[name][1])
         given = next_round(worths, round_size(left, len(work))).tolist()
         some = [taken(item, n) for item, n in zip(work, given, strict=True) if n]

@@ -14,11 +14,13 @@ from distrivote.engines.base import Job, Progress, Sampled
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import InputError
 from distrivote.generation.sampling import Made, generate, question_seed, settled_questions, todo
-from distrivote.steering import DeepConfOnline
+from distrivote.steering import ENDED, Controller, DeepConfOnline, DistriVotingOnline
 from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.rows import Keep
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.writer import RunWriter
 from distrivote.voting.stopping import BetaRule
+from steered_engine import Steered
 
 PROBLEMS = [Problem("1 + 1?", "a", "2"), Problem("1 + 2?", "b", "3"), Problem("Who?", "c")]
 PARAMS = SamplingParams(seed=7)
@@ -216,9 +218,43 @@ def test_a_job_that_is_over_is_not_begun_and_one_under_way_is_closed() -> None:
     assert seen == [0, 0, 2, 2]
 
 
-def test_a_warm_up_has_no_place_in_a_run(tmp_path: Path) -> None:
-    with (
-        RunWriter(tmp_path / "run", manifest(8)) as writer,
-        pytest.raises(InputError, match=r"use solve\(\)"),
-    ):
-        list(generate(ENGINE, todo(PROBLEMS, 8, set()), writer, PARAMS, DeepConfOnline()))
+ONLINE = DistriVotingOnline(n_warmup=8)
+
+
+def online_run(path: Path, controller: Controller, keep: Keep = Keep(), **options: int) -> list[Made]:  # noqa: B008
+    settings = manifest(16)
+    with RunWriter(path, settings, keep=keep) as writer:
+        work = todo(PROBLEMS, 16, writer.done())
+        return list(generate(Steered(), work, writer, PARAMS, controller, **options))  # type: ignore[arg-type]
+
+
+def ends(path: Path) -> list[tuple[str, int, str | None, str | None]]:
+    columns = ("question_id", "sample", "finish_reason", "answer")
+    rows = Run.open(path).table(columns).to_pylist()
+    return sorted((row["question_id"], row["sample"], row["finish_reason"], row["answer"]) for row in rows)
+
+
+def test_a_run_warms_up_each_question_and_then_ends_trajectories(tmp_path: Path) -> None:
+    online_run(tmp_path / "run", ONLINE)
+    found = ends(tmp_path / "run")
+    assert [(name, sample) for name, sample, reason, _ in found if reason == ENDED] == [
+        (name, sample) for name in "abc" for sample in (9, 11, 13, 15)
+    ]
+    assert all((answer is None) == (reason == ENDED) for *_, reason, answer in found)
+
+
+@pytest.mark.parametrize("controller", [ONLINE, DeepConfOnline(50, window=2, n_warmup=8)])
+def test_a_stopped_run_ends_the_same_trajectories(tmp_path: Path, controller: Controller) -> None:
+    keep = Keep(token_confidences=True)
+    online_run(tmp_path / "whole", controller, keep)
+    while online_run(tmp_path / "parts", controller, keep, max_tokens_total=13):
+        pass
+    assert ends(tmp_path / "whole") == ends(tmp_path / "parts")
+    assert ENDED in [reason for *_, reason, _ in ends(tmp_path / "whole")]
+
+
+def test_a_warm_up_by_windows_needs_the_tokens(tmp_path: Path) -> None:
+    controller = DeepConfOnline(50, window=2, n_warmup=8)
+    online_run(tmp_path / "run", controller, max_tokens_total=13)
+    with pytest.raises(InputError, match="token_confidences=True"):
+        online_run(tmp_path / "run", controller)

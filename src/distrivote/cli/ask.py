@@ -84,7 +84,7 @@ def ask(
     check_budget(budget)
     method, measure = vote.pipeline(), vote.measure()
     calibration = belief.read()
-    online, controller = steering.online(), steering.controller()
+    controller = steering.steering()
     choice = model.choice()
     params = sampling.params(choice)
     problem = _problem(question, put.template_or(choice.default_template), put.system)
@@ -92,7 +92,7 @@ def ask(
         problem,
         budget=budget,
         method=method,
-        steering=online or controller,
+        steering=controller,
         stop_when=stop_when,
         answer=answer.kind(),
         run_code=answer.run_code,

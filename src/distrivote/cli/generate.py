@@ -15,8 +15,8 @@ from distrivote.cli.run_sampling import deferred, sampled, tell_header, tell_how
 from distrivote.cli.sampling_options import (
     MachineOptions,
     ModelOptions,
+    OnlineOptions,
     SamplingOptions,
-    SteeringOptions,
     StopWhen,
 )
 from distrivote.defaults import BUDGET
@@ -131,7 +131,7 @@ def generate(
         ),
     ] = None,
     sampling: SamplingOptions,
-    steering: SteeringOptions,
+    steering: OnlineOptions,
     limits: LimitOptions,
     machines: MachineOptions,
     storage: WholeStorageOptions,
@@ -160,7 +160,7 @@ def generate(
 
     check_budget(budget)
     max_tokens_total = limits.n_tokens()
-    controller, choice = steering.controller(), model.choice()
+    controller, choice = steering.steering(), model.choice()
     settings = RunSettings(
         *(put.put(asked.load()), sampling.params(choice), controller, budget, asked.limit),
         rule=stop_rule(stop_when),

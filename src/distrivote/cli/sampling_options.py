@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.choice import EngineChoice
     from distrivote.generation.cluster import Cluster
-    from distrivote.steering import DeepConfOnline, SelfStepConf
+    from distrivote.steering import Controller, SelfStepConf
 
 _MODEL, _SAMPLING = "Model", "Sampling"
 
@@ -294,9 +294,9 @@ class SteeringOptions(OptionGroup):
 
 @dataclass(frozen=True, slots=True)
 class OnlineOptions(SteeringOptions):
-    """How trajectories are steered where there may be a warm-up: by SelfStepConf or DeepConf."""
+    """How trajectories are steered: by SelfStepConf, DeepConf or online DistriVoting."""
 
-    panel: ClassVar[str] = "SelfStepConf and DeepConf"
+    panel: ClassVar[str] = "SelfStepConf, and ending trajectories"
 
     deepconf: Annotated[
         str | None,
@@ -308,15 +308,38 @@ class OnlineOptions(SteeringOptions):
         ),
     ] = None
 
-    def online(self) -> DeepConfOnline | None:
+    online: Annotated[
+        bool,
+        typer.Option(
+            "--online",
+            help="End trajectories that fall below the likely right ones of a warm-up (online DistriVoting);"
+            " with --ssc they reflect first.",
+        ),
+    ] = False
+
+    def steering(self) -> Controller | None:
+        """Return what steers the trajectories; None for plain sampling."""
+        from distrivote.errors import InputError
+        from distrivote.splitting import splitter
+        from distrivote.steering import DistriVotingOnline, SelfStepConf
         from distrivote.steering.deepconf import online_rule
 
-        return online_rule(self.deepconf)
-
-    def controller(self) -> SelfStepConf | None:
-        """Return SelfStepConf, where DeepConf does not take its place."""
-        asked = {name: value for name, value in asdict(self).items() if name != "deepconf"}
-        return SteeringOptions(**asked | {"ssc": self.ssc if self.deepconf is None else False}).controller()
+        deepconf = online_rule(self.deepconf)
+        if deepconf is not None and self.online:
+            raise InputError(
+                "online DistriVoting and DeepConf both end trajectories",
+                hint="leave out `online` or `deepconf`",
+                argument="online",
+            )
+        ends = deepconf is not None or self.online
+        shared = {each.name: getattr(self, each.name) for each in fields(SteeringOptions)}
+        is_reflecting = (bool(self.ssc) and deepconf is None) if ends else self.ssc
+        controller = SteeringOptions(**shared | {"ssc": is_reflecting}).controller()
+        if not self.online:
+            return deepconf or controller
+        return DistriVotingOnline(
+            steps=controller or SelfStepConf(delta=0.0, split=splitter(self.split or SPLIT))
+        )
 
 
 @dataclass(frozen=True, slots=True)

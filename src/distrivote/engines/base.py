@@ -128,6 +128,13 @@ class Job(NamedTuple):
     """Returns true when no more of its trajectories are wanted. Engines call it regularly, from any thread;
     they then start no more of them and drop those that are in progress, as far as they can."""
 
+    controller: Controller | None = None
+    """What steers its trajectories, if not the controller of the call; one of the same kind."""
+
+    def steered_by(self, usual: Controller | None) -> Controller | None:
+        """Return what steers its trajectories in a call with a controller, None if nothing does."""
+        return usual if usual is None or self.controller is None else self.controller
+
 
 class Sampled(NamedTuple):
     """One finished trajectory of several jobs."""
@@ -423,7 +430,9 @@ def in_turn(
         if job.over():
             continue
         samples = engine.sample(
-            job.messages, len(job.indices), job.params, controller, indices=job.indices, watch=seen
+            *(job.messages, len(job.indices), job.params, job.steered_by(controller)),
+            indices=job.indices,
+            watch=seen,
         )
         with closing(samples):
             for trajectory in samples:

@@ -23,10 +23,10 @@ from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
 from distrivote.generation.cluster import Cluster, Stored, Work, generate_on_ray
 from distrivote.generation.deferred import DeferredEngine
-from distrivote.generation.rounds import check_total
 from distrivote.generation.sampling import generate
 from distrivote.generation.settings import RunSettings, changed_question, free_name
 from distrivote.poll import check_budget
+from distrivote.rounds import check_total
 from distrivote.steering import Steering, steering_of
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep
@@ -192,6 +192,11 @@ def sample_run(
     if max_tokens_total is not None and max_tokens_total < 1:
         raise InputError(
             f"max_tokens_total is {max_tokens_total}", hint="give 1 or more", argument="max_tokens_total"
+        )
+    if cluster is not None and settings.controller is not None and settings.controller.n_warmup:
+        raise InputError(
+            f"{settings.controller.name} needs a warm-up of each question, which a cluster does not wait for",
+            hint="leave out the cluster, or sample shares of the questions with `shard`",
         )
     if cluster is not None and not isinstance(engine, DeferredEngine):
         raise InputError("a cluster opens its own engines: give an EngineChoice, not an open engine")

@@ -12,11 +12,13 @@ was settled are not stored.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from distrivote.answers.equality import Equality
 from distrivote.answers.equivalence import GRADING_BUDGET, same_answer
@@ -25,11 +27,11 @@ from distrivote.answers.kinds import kind_named
 from distrivote.defaults import SPLIT
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams
 from distrivote.errors import InputError
-from distrivote.generation.rounds import Todo as Todo
-from distrivote.generation.rounds import by_doubling, by_worth
 from distrivote.poll import Poll, check_budget
 from distrivote.problem import Problem
-from distrivote.steering import Steering, steering_of
+from distrivote.rounds import Todo as Todo
+from distrivote.rounds import by_doubling, by_warmup, by_worth
+from distrivote.steering import Controller, Steering, steering_of
 from distrivote.store.runs.classes import Grading
 from distrivote.store.runs.rows import Row, reading_of, row_of
 from distrivote.store.runs.run import Run
@@ -68,7 +70,7 @@ def todo(
 
 def settled_questions(run: Run, rule: StopRule, budget: int) -> frozenset[str]:
     """Return the ids of the stored questions that the rule settles."""
-    return frozenset(_Polls(rule, budget, run).settled)
+    return frozenset(_Polls(rule, budget, run, None).settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,33 +103,30 @@ def generate(
     questions together have at the end, spread to where they help most.
     """
     controller = steering_of(steering)
-    if controller is not None and controller.n_warmup:
-        raise InputError(
-            f"{controller.name} needs a warm-up of each question, which a run does not have",
-            hint="use solve()",
-        )
     same = Grading.of(writer.manifest).same
     for item in work:
         same.check_truth(item.problem.answer)  # not after hours of sampling
     writer.flush()
     run = Run.open(writer.path, partial=True)
     budget = writer.manifest.budget
-    polls = _Polls(stop_rule(stop_when), budget, run, kept=total is not None)
     stored = run.table((*SOURCED, SOURCE, "k", "flaw"))
     # Older runs have entropies of the top k, and continue with those.
     by_top_k, ks = has_top_k(stored), whole_ks(stored)
-    work = [item for item in work if not polls.is_settled(item.problem.id)]
     split = controller.split if controller is not None and controller.split is not None else SPLIT
     kind = None if writer.manifest.answer is None else kind_named(writer.manifest.answer)
     if controller is not None and work:
         # The questions of a run are all put in one way.
         find = extractor(work[0].problem.extractor) if kind is None else kind.find
         controller = controller.answering(find)
+    polls = _Polls(stop_rule(stop_when), budget, run, controller, kept=total is not None)
+    work = [item for item in work if not polls.is_settled(item.problem.id)]
     rounds: Iterable[Sequence[Todo]] = (work,)
     if total is not None:
         rounds = by_worth(work, total, lambda: polls.n_rows, polls.ballot)
     elif stop_when is not None:
         rounds = by_doubling(work, budget, polls.is_settled)
+    elif controller is not None and controller.n_warmup:
+        rounds = by_warmup(work, controller.n_warmup)
     n_tokens = n_before = 0
 
     def tell(progress: Progress) -> None:
@@ -142,6 +141,7 @@ def generate(
                 replace(params, seed=question_seed(params.seed, item.problem.id)),
                 item.samples,
                 over=partial(polls.is_settled, item.problem.id),
+                controller=polls.controller(item),
             )
             for item in some
         ]
@@ -174,12 +174,35 @@ def check_k(row: Row, ks: set[int], writer: RunWriter) -> None:
     ks.add(row.k)
 
 
+_VOTES = ("question_id", "sample", "answer", "confidence", "finish_reason")
+_COURSES = ("step_ends", "step_confidences", "confidence_lowest_group", "token_confidences")
+
+
+def _row(values: dict[str, Any]) -> Row:
+    """Return a row of some columns of a run."""
+    lists = {name for name in _COURSES if isinstance(values.get(name), list)}
+    known: dict[str, Any] = {
+        name: np.array(value) if name in lists else value for name, value in values.items()
+    }
+    return Row(**{name: value for name, value in known.items() if value is not None})
+
+
 class _Polls:
     """Which questions of a run are settled: first by what is stored, then by what arrives."""
 
-    def __init__(self, rule: StopRule | None, budget: int, run: Run, *, kept: bool = False) -> None:
+    def __init__(
+        self,
+        rule: StopRule | None,
+        budget: int,
+        run: Run,
+        controller: Controller | None,
+        *,
+        kept: bool = False,
+    ) -> None:
         self._rule, self._budget = rule, budget
-        self._kept = kept or rule is not None
+        warms_up = controller is not None and controller.n_warmup > 0
+        self._controller = controller if warms_up else None
+        self._kept = kept or warms_up or rule is not None
         self.n_rows = 0
         """How many trajectories there are, where votes are kept."""
 
@@ -188,12 +211,10 @@ class _Polls:
         self.settled: set[str] = set()
         if not self._kept:
             return
-        table = run.table(("question_id", "sample", "answer", "confidence"))
-        for name, sample, answer, confidence in zip(
-            *(column.to_pylist() for column in table.columns), strict=True
-        ):
-            value = math.nan if confidence is None else confidence
-            self._accept(Row(question_id=name, sample=sample, answer=answer, confidence=value))
+        # The courses of a warm-up are read only where there is one.
+        columns = [*_VOTES, *(_COURSES if warms_up else ())]
+        for row in run.table(columns).to_pylist():
+            self._accept(_row(row))
         for name in self._polls if rule is not None else ():
             self._ask(name)
 
@@ -205,6 +226,12 @@ class _Polls:
     def is_settled(self, question_id: str) -> bool:
         return question_id in self.settled
 
+    def controller(self, item: Todo) -> Controller | None:
+        """Return what steers these trajectories, where that depends on the question."""
+        if self._controller is None:
+            return None
+        return self._poll(item.problem.id).steering_from(item.samples[0])
+
     def add(self, row: Row) -> None:
         if self._kept:
             self._accept(row)
@@ -212,17 +239,20 @@ class _Polls:
             self._ask(row.question_id)
 
     def _accept(self, row: Row) -> None:
-        name = row.question_id
         self.n_rows += 1
+        own = None if self._controller is None else self._controller.measure
+        self._poll(row.question_id).accept(reading_of(row, own))
+
+    def _poll(self, name: str) -> Poll:
         if name not in self._polls:
             self._polls[name] = Poll(
                 Problem(name, id=name),
                 budget=self._budget,
                 stop_when=self._rule,
                 same=self._same.for_pool(GRADING_BUDGET),
-                steering=None,
+                steering=self._controller,
             )
-        self._polls[name].accept(reading_of(row))
+        return self._polls[name]
 
     def _ask(self, name: str) -> None:
         if self._polls[name].settled:

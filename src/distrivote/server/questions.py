@@ -22,7 +22,7 @@ from distrivote.server.models import NamedModel
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
-from distrivote.steering import Controller, SelfStepConf, steering_of
+from distrivote.steering import Controller, DistriVotingOnline, SelfStepConf
 from distrivote.steering.deepconf import online_rule
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
@@ -169,7 +169,7 @@ def question_of(
         strict=backend.settings.strict if fields.strict is None else fields.strict,
         method=method,
         budget=budget,
-        steering=None if is_unsteered else _steering(fields.ssc, fields.deepconf, backend.settings),
+        steering=None if is_unsteered else _steering(fields, backend.settings),
         split=_split(fields.ssc),
         params=replace(
             _params(body, _stops(body.stop), max_tokens, backend.settings),
@@ -202,7 +202,7 @@ def question_of_page(body: AskRequest, backend: Backend) -> Question:
         strict=backend.settings.strict,
         method=method,
         budget=_budget(body.budget, backend.settings),
-        steering=_steering(body.ssc, body.deepconf, backend.settings),
+        steering=_steering(body, backend.settings),
         split=_split(body.ssc),
         params=_params(body, (), body.max_tokens, backend.settings),
         stop_when=stop_rule(body.stop_when, method.name),
@@ -258,19 +258,26 @@ def _budget(budget: int | None, settings: Settings) -> int:
     return budget
 
 
-def _steering(fields: bool | SscFields | None, deepconf: str | None, settings: Settings) -> Controller | None:
-    if deepconf is not None:
-        if fields:
+def _steering(body: VoteFields | AskRequest, settings: Settings) -> Controller | None:
+    if body.deepconf is not None:
+        if body.ssc or body.online:
             raise InputError(
-                "deepconf takes the place of SelfStepConf",
-                hint="leave out `ssc` or `deepconf`",
+                "deepconf takes the place of SelfStepConf and of online DistriVoting",
+                hint="leave out `deepconf`, or `ssc` and `online`",
                 argument="deepconf",
             )
-        return online_rule(deepconf)
+        return online_rule(body.deepconf)
+    if not body.online:
+        return _reflecting(body.ssc, settings)
+    steps = _reflecting(body.ssc or False, settings)
+    return DistriVotingOnline(steps=steps) if steps is not None else DistriVotingOnline()
+
+
+def _reflecting(fields: bool | SscFields | None, settings: Settings) -> SelfStepConf | None:
     if isinstance(fields, SscFields):
         return SelfStepConf(fields.alpha, fields.delta, fields.reflection, splitter(fields.split))
     if fields is None and settings.ssc is None:
-        return steering_of("auto")
+        return SelfStepConf(optional=True)
     return SelfStepConf() if (settings.ssc if fields is None else fields) else None
 
 

@@ -76,6 +76,13 @@ DeepConf = Annotated[
         " colon the tokens of a window. It replaces SelfStepConf."
     ),
 ]
+Online = Annotated[
+    bool | None,
+    Field(
+        description="End trajectories that fall below the likely right ones of a warm-up (online"
+        " DistriVoting); with ssc they reflect first."
+    ),
+]
 MinProbability = Annotated[
     float | None, Field(ge=0, le=1, description="Withhold an answer that is less probable than this.")
 ]
@@ -117,6 +124,7 @@ class VoteFields(Fields):
     ssc: Ssc = None
     stop_when: StopWhen = None
     deepconf: DeepConf = None
+    online: Online = None
     template: Template = None
     answer: Answer = None
     same: Same = None
@@ -238,6 +246,7 @@ class AskRequest(Fields):
     ssc: Ssc = None
     stop_when: StopWhen = None
     deepconf: DeepConf = None
+    online: Online = None
     template: Template = None
     answer: Answer = None
     same: Same = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 _OF_VOTES = frozenset(
     (
         *("answer", "budget", "deepconf", "method", "min_probability", "same", "ssc", "stop_when", "strict"),
-        "template",
+        *("online", "template"),
     )
 )
 _OF_SSC = frozenset(("alpha", "delta", "reflection", "split"))

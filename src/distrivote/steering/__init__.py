@@ -2,14 +2,15 @@
 
 `controller` is the interface between a rule and the engine that runs it. `reflection` is SelfStepConf,
 `threshold` its rule over steps, `released` its variant in the authors' released code. `budget` is budget
-forcing, `deepconf` ends trajectories early. `choice` resolves names, and `replay` computes the record of a
-finished trajectory.
+forcing. `deepconf` and `distrivoting` end trajectories early, the latter by `course`. `choice` resolves
+names, and `replay` computes the record of a finished trajectory.
 """
 
 from distrivote.steering.budget import BudgetForcing
 from distrivote.steering.choice import Steering, steering_of
 from distrivote.steering.controller import ENDED, Controller, ControllerStream, End, Injection
 from distrivote.steering.deepconf import DeepConfOnline
+from distrivote.steering.distrivoting import DistriVotingOnline
 from distrivote.steering.reflection import SelfStepConf
 from distrivote.steering.released import ReleasedStream
 from distrivote.steering.replay import replay
@@ -21,6 +22,7 @@ __all__ = [
     "Controller",
     "ControllerStream",
     "DeepConfOnline",
+    "DistriVotingOnline",
     "End",
     "Injection",
     "ReleasedStream",

@@ -82,6 +82,12 @@ class ControllerStream(Protocol):
         return Interventions()
 
 
+def told_ends(trajectories: Sequence[Trajectory]) -> str:
+    """Say how many trajectories were ended."""
+    n_ended = sum(trajectory.finish_reason == ENDED for trajectory in trajectories)
+    return f"{n_ended} of {count(len(trajectories), 'trajectory')} ended for low confidence"
+
+
 def gives_answer(text: str) -> bool:
     """Say whether a text states an answer in any of the usual forms.
 
@@ -152,10 +158,19 @@ class Controller(Protocol):
         """Whether it ends trajectories because of low confidence, so that only the surer ones vote."""
         return False
 
-    def after(self, confidences: Iterable[float]) -> Controller:  # noqa: ARG002
-        """Return the controller for the trajectories that follow a warm-up with these confidences.
+    def after(
+        self,
+        confidences: Iterable[float],  # noqa: ARG002
+        records: Sequence[Interventions | None] = (),  # noqa: ARG002
+        cut: float = math.nan,  # noqa: ARG002
+    ) -> Controller:
+        """Return the controller for the trajectories that follow a warm-up.
 
-        They are by its own measure, NaN where unknown.
+        Args:
+            confidences: Of the trajectories of the warm-up, by its own measure or else by that of the vote;
+                NaN where unknown.
+            records: What its streams recorded of them.
+            cut: From which confidence on they are likely right, by their mixture; NaN if nothing is cut.
         """
         return self
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from distrivote.defaults import N_WARMUP
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.nouns import count
-from distrivote.steering.controller import ENDED, Controller, ControllerStream, End, Injection
-from distrivote.trajectory import Trajectory
+from distrivote.steering.controller import Controller, ControllerStream, End, Injection, told_ends
+from distrivote.trajectory import Interventions, Trajectory
 
 ONLINE = {"low": 10.0, "high": 90.0}
 """The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
@@ -78,7 +77,12 @@ class DeepConfOnline(Controller):
         """The measure of trajectories that gives the threshold."""
         return f"lowest-group:{self.window}"
 
-    def after(self, confidences: Iterable[float]) -> Self:
+    def after(
+        self,
+        confidences: Iterable[float],
+        records: Sequence[Interventions | None] = (),  # noqa: ARG002
+        cut: float = math.nan,  # noqa: ARG002
+    ) -> Self:
         """Return the rule after a warm-up with these lowest group confidences, NaN where unknown."""
         known = [value for value in confidences if not math.isnan(value)]
         if not known:
@@ -86,8 +90,7 @@ class DeepConfOnline(Controller):
         return replace(self, threshold=float(np.percentile(known, 100 - self.eta)))
 
     def told(self, trajectories: Sequence[Trajectory]) -> str:
-        n_ended = sum(trajectory.finish_reason == ENDED for trajectory in trajectories)
-        return f"{n_ended} of {count(len(trajectories), 'trajectory')} ended for low confidence"
+        return told_ends(trajectories)
 
     def start(self) -> ControllerStream:
         return _Stream(self.window, self.threshold)

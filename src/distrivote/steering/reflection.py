@@ -127,14 +127,16 @@ class SelfStepConf(Controller):
     def start(self) -> ControllerStream:
         if self.released:
             return ReleasedStream(self.alpha, self.delta, self.reflection, self.split)
-        return _Stream(self)
+        return StepStream(self)
 
 
 def _finds(find: Extractor, text: str) -> bool:
     return find(text) is not None
 
 
-class _Stream:
+class StepStream:
+    """One trajectory, step by step."""
+
     __slots__ = (
         "_blank",
         "_confidences",
@@ -162,6 +164,16 @@ class _Stream:
         self._total = 0.0
         self._n_known = 0
         self._blank = True
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps have ended."""
+        return len(self._ends)
+
+    @property
+    def last_step(self) -> tuple[int, float]:
+        """Where the last one ended, and its confidence."""
+        return self._ends[-1], self._confidences[-1]
 
     def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | None:
         self._n_tokens += 1

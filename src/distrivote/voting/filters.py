@@ -6,6 +6,8 @@ or above one confidence, and it is never empty when anything was answered.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
@@ -52,6 +54,19 @@ class GmmFilter:
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         return gmm.fit(ranked, sizes)
+
+
+def mixture_cut(confidences: Iterable[float]) -> float:
+    """Return from which confidence on trajectories are likely right, by two Gaussians; NaN if none is cut.
+
+    >>> mixture_cut([9.0, 9.2, 5.0, 5.2, math.nan])
+    9.0
+    """
+    known = np.sort([value for value in confidences if not math.isnan(value)])
+    if not len(known):
+        return math.nan
+    splits = gmm.fit(known[None], np.array([len(known)]))
+    return math.nan if np.isnan(splits.highest_negative[0]) else float(splits.lowest_positive[0])
 
 
 @dataclass(frozen=True, slots=True)

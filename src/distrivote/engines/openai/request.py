@@ -132,9 +132,10 @@ class Sampler:
             return item.one_by_one()
         if not plan.continues:
             return await self._plain(server, item, plan)
-        assert self.controller is not None
+        controller = item.job.steered_by(self.controller)
+        assert controller is not None
         try:
-            await self._steered(server, item, plan, self.controller)
+            await self._steered(server, item, plan, controller)
         except _ThoughtApartError as fault:
             if self.controller is not None and not self.controller.optional:
                 raise
@@ -147,7 +148,8 @@ class Sampler:
         """Ask for trajectories that the server samples to their end, steered by its plugin or not at all."""
         job = item.job
         indices, n_again = list(item.indices), item.n_again
-        xargs = None if self.controller is None else xargs_of(self.controller)
+        controller = job.steered_by(self.controller)
+        xargs = None if controller is None else xargs_of(controller)
         prompt = await self._continued(server, job, plan, "")
         body = request_body(
             server.facts.model,

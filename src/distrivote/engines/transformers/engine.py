@@ -95,18 +95,19 @@ class TransformersEngine(BatchEngine):
         """Return the rows of all trajectories of numbered jobs and prompts, each created on its turn."""
         samplers: dict[SamplingParams, TokenSampler] = {}
 
-        def row(number: int, index: int, params: SamplingParams, prompt: list[int]) -> _Row:
+        def row(number: int, index: int, job: Job, prompt: list[int]) -> _Row:
+            params = job.params
             if params not in samplers:
                 samplers[params] = TokenSampler(self._transformer.n_vocab, params)
             sampler = samplers[params]
             if self._transformer.n_ctx is not None:
                 room = self._transformer.n_ctx - len(prompt)
                 params = replace(params, max_tokens=min(params.max_tokens, room))
-            drive = Drive(index, params, self._transformer, sampler, controller)
+            drive = Drive(index, params, self._transformer, sampler, job.steered_by(controller))
             return _Row(number, prompt, params.max_tokens, drive)
 
         return (
-            row(number, index, job.params, prompt)
+            row(number, index, job, prompt)
             for number, job, prompt in wanted
             for index in job.indices
             if not job.over()

@@ -7,6 +7,7 @@ log-probabilities of a restored trajectory have seven digits.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +23,17 @@ from distrivote.confidence import (
     DEFAULT_K,
     TrajectoryConfidence,
     entries_given,
+    measure_named,
     step_confidences,
     token_confidence,
 )
+from distrivote.confidence.trajectories import N_GROUP_TOKENS
 from distrivote.defaults import SPLIT
 from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.reading import Reader, Reading
 from distrivote.splitting import Splitter, splitter
+from distrivote.steering import ENDED
 from distrivote.store.columns import CONFIDENCE
 from distrivote.store.runs.schema import MEASURES, SCHEMA
 from distrivote.store.tables.labels import text_array
@@ -151,7 +155,7 @@ def row_of(
     rule = splitter(split) if isinstance(split, str) else split
     reader = Reader.of(problem.extractor if extract is None else extract, MEASURES, rule, k, steered_by=rule)
     (reading,) = reader.read([trajectory])
-    answer, ends = reading.answer, reading.step_ends
+    answer, ends = reading.vote, reading.step_ends
     columns = dict(zip(MEASURES.values(), reading.confidences, strict=True))
     confidences = token_confidence(trajectory.top_logprobs, k).values
     # The steps of a text without tokens can't be counted.
@@ -184,9 +188,30 @@ def row_of(
     )
 
 
-def reading_of(row: Row) -> Reading:
-    """Return the reading of a row, as if its trajectory had been read again."""
-    return Reading(row.sample, row.answer, (TrajectoryConfidence(row.confidence, row.k or 0),))
+def reading_of(row: Row, measure: str | None = None) -> Reading:
+    """Return the reading of a row, as if its trajectory had been read again; `measure` adds a confidence."""
+    confidences = [TrajectoryConfidence(row.confidence, row.k or 0)]
+    if measure is not None:
+        confidences.append(TrajectoryConfidence(_measured(row, measure), row.k or 0))
+    record = None
+    if row.step_ends is not None and row.step_confidences is not None:
+        record = Interventions((), tuple(row.step_ends.tolist()), tuple(row.step_confidences.tolist()))
+    is_ended = row.finish_reason == ENDED
+    return Reading(row.sample, row.answer, tuple(confidences), is_ended=is_ended, record=record)
+
+
+def _measured(row: Row, name: str) -> float:
+    """Return a row's confidence by a measure of its tokens' confidences."""
+    column = MEASURES.get(name.removesuffix(f":{N_GROUP_TOKENS}"))
+    if column is not None:
+        return float(getattr(row, column))
+    if row.token_confidences is None:
+        raise InputError(
+            f"the run holds no confidences of tokens, which {name} needs",
+            hint=f"store them (`token_confidences=True`), or use a window of {N_GROUP_TOKENS}",
+        )
+    values = row.token_confidences[~np.isnan(row.token_confidences)].astype(np.float64)
+    return float(measure_named(name).reduce(values)) if len(values) else math.nan
 
 
 def singles(values: npt.NDArray[Any]) -> Singles:
