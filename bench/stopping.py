@@ -187,7 +187,7 @@ def page(results: list[dict[str, Any]]) -> str:
                 f"| {row['rule']} | {row['to_whole']:+.2f} | {low:+.2f} to {high:+.2f} | {worst}"
                 f" | {row['same']:.1f}% | {row['tokens']:.1f}% | {row['most_tokens']:.1f}% |"
             )
-        lines.append("")
+        lines += ["", *_frontier(found["rules"]), ""]
     slotted = [found for each in results for found in each.values() if "rules" in found and slots_of(found)]
     if slotted:
         lines += ["Slots: BoInf, trajectories that take as long as they have tokens:", ""]
@@ -203,6 +203,31 @@ def page(results: list[dict[str, Any]]) -> str:
             ]
         lines.append("")
     return "\n".join(lines)
+
+
+PUBLISHED = ("beta", "consensus", "dirichlet", "esc")
+
+
+def _frontier(rows: list[dict[str, Any]]) -> list[str]:
+    """Return how far `gain` is ahead of each published rule at equal tokens.
+
+    Compared with each is the setting of gain with the most tokens that takes no more, but for half a point.
+    """
+    gains = [row for row in rows if row["rule"].startswith("gain")]
+    parts, is_kept = [], True
+    for row in rows:
+        fewer = [gain for gain in gains if gain["tokens"] <= row["tokens"] + 0.5]
+        if row["rule"].startswith(PUBLISHED) and fewer:
+            nearest = max(fewer, key=lambda gain: float(gain["tokens"]))
+            ahead = nearest["to_whole"] - row["to_whole"]
+            is_kept &= ahead >= -(nearest["pooled"][2] - nearest["pooled"][1]) / 2
+            parts.append(f"{row['rule']} {ahead:+.2f} ({nearest['rule']})")
+    if not parts:
+        return []
+    below = "never below by more than half of its interval"
+    if not is_kept:
+        below = "once or more below by more than half of its interval"
+    return [f"`gain` at no more tokens, points ahead of {', '.join(parts)}: {below}."]
 
 
 def slots_of(found: dict[str, Any]) -> bool:

@@ -23,8 +23,11 @@ class Steered(BaseEngine):
         self.n_tokens = 0
 
     def sample_job(
-        self, job: Job, controller: Controller | None, watch: Watch | None
-    ) -> Iterator[Trajectory]:  # noqa: ARG002
+        self,
+        job: Job,
+        controller: Controller | None,
+        watch: Watch | None,  # noqa: ARG002
+    ) -> Iterator[Trajectory]:
         for index in job.indices:
             yield self._trajectory(index, controller)
 

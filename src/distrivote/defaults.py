@@ -52,8 +52,8 @@ STOP_FIRST_ROUND = 8
 N_WARMUP = 16
 """Trajectories before a rule decides anything, as in DeepConf."""
 
-ONLINE_STRICTNESS = 1.0
-"""Of online DistriVoting: a trajectory is worth its remaining tokens as long as a new one is."""
+ONLINE_STRICTNESS = 1.5
+"""Of online DistriVoting: how many times the worth of a new trajectory one must have to go on."""
 
 # Sampling. Temperature and top-p are the paper's for thinking models.
 

@@ -101,6 +101,8 @@ def test_a_trajectory_finishes_if_and_only_if_its_lowest_group_allows_it(
     lowest = measure_named(controller.measure).of(said(confidences)).value
     ends = len(confidences) >= window and lowest < threshold + 0.01
     assert (end_of(controller, confidences) is not None) == ends
+    found = controller.ended_at(Interventions(), np.array(confidences, dtype=np.float64))
+    assert found == end_of(controller, confidences)
 
 
 @given(st.lists(st.floats(1, 30), min_size=1, max_size=40), st.integers(1, 8))

@@ -43,8 +43,9 @@ def slow_score(tokens: Sequence[float]) -> float:
 def test_the_score_is_that_of_the_tokens(levels: list[float], half_step: int) -> None:
     tokens = np.repeat(levels, 2 * half_step)
     whole = course(levels, 2 * half_step)
-    assert whole.score(whole.n_tokens) == pytest.approx(slow_score(tokens))
-    assert whole.score(10**9) == whole.score(whole.n_tokens)
+    end, beyond = whole.scores(np.array([whole.n_tokens, 1e9]))
+    assert end == pytest.approx(slow_score(tokens))
+    assert beyond == end
 
 
 def test_a_step_without_a_confidence_is_as_what_was_before() -> None:
@@ -145,6 +146,16 @@ def test_its_settings_have_no_line() -> None:
     assert RULE.told([Trajectory("a", finish_reason=ENDED), Trajectory("b")]) == (
         "1 of 2 trajectories ended for low confidence"
     )
+
+
+@given(st.lists(st.floats(1, 12), min_size=1, max_size=12))
+@LAW
+def test_a_finished_trajectory_would_have_ended_where_a_live_one_does(levels: list[float]) -> None:
+    # Steps of four tokens and an unfinished last one, as most replies have.
+    live = said(levels)
+    n_steps = len(live) if isinstance(live[-1], End) else None
+    ended = RULE.ended_at(record([*levels, 9.0], step=4), np.empty(0))
+    assert ended == (None if n_steps is None else 4 * n_steps)
 
 
 @pytest.mark.parametrize("options", [{"strictness": -1.0}, {"strictness": math.nan}, {"n_warmup": 0}])

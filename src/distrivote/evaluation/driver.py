@@ -17,6 +17,7 @@ from distrivote.evaluation.draws import check_budget
 from distrivote.evaluation.estimates import LEVEL, N_RESAMPLES
 from distrivote.evaluation.experiments.base import Experiment, Setting
 from distrivote.evaluation.experiments.registry import experiments_named
+from distrivote.evaluation.experiments.stopping import plan_named
 from distrivote.evaluation.paper.published import CONTRADICTIONS, SOURCE, published
 from distrivote.evaluation.paper.runs import paper_notes
 from distrivote.evaluation.pools import PoolSet, distinct
@@ -25,7 +26,6 @@ from distrivote.evaluation.scoring import Scores, has_confidence, score
 from distrivote.evaluation.studies import shared_questions, studies_of
 from distrivote.nouns import verb
 from distrivote.voting.caveats import in_majority_only
-from distrivote.voting.stopping import stop_rule
 
 DEFAULT_EXPERIMENTS = ("main",)
 
@@ -116,7 +116,7 @@ def _check(sets: tuple[PoolSet, ...], n_repeats: int) -> None:
 
 def _check_stopping(rules: Sequence[str], slots: int | None) -> None:
     for rule in rules:
-        stop_rule(rule)
+        plan_named(rule)
     if slots is not None and slots < 1:
         raise InputError(f"{slots} slots", hint="give a number from 1", argument="slots")
 

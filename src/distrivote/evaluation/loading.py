@@ -22,7 +22,7 @@ from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
-from distrivote.evaluation.pools import Floats, Pool, PoolSet, Trace, distinct
+from distrivote.evaluation.pools import Floats, Pool, PoolSet, Steps, Trace, distinct
 from distrivote.nouns import verb
 from distrivote.steering.choice import is_selfstepconf
 from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, N_TOKENS, QUESTION_ID
@@ -42,7 +42,7 @@ from distrivote.store.tables.questions import QuestionCameBack, Questions, hold_
 from distrivote.store.tables.source import Columns, is_run, open_table
 from distrivote.store.tables.truth import Judge
 
-READS = ("measures", "lengths", "traces", "top-mass")
+READS = ("measures", "lengths", "steps", "traces", "top-mass")
 """What an experiment may need beyond answers and confidences."""
 
 _MOST_TRACES = 16
@@ -72,8 +72,8 @@ def load_pool_sets(
         signal: What votes use instead of the confidence, in runs and files: a measure, `length`, a column,
             or `auto` for a mix of all of them.
         reads: What else is needed, of `READS`: `measures` for all confidences, `lengths` for steps and
-            tokens, `traces` for the steps of each question's first trajectories, `top-mass` for the
-            probability of the k most probable tokens.
+            tokens, `steps` for how sure each step was, `traces` for the steps of each question's first
+            trajectories, `top-mass` for the probability of the k most probable tokens.
         same: When two answers are equal, and when one is right; None: that of a run, and math for files.
 
     Raises:
@@ -157,6 +157,8 @@ def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) ->
         truth = table[GROUND_TRUTH][start].as_py()
         pools += [dataclasses.replace(pool, truth=truth)] if pool is not None else []
     note_unknown(notes, name, n_unknown, len(starts))
+    if "steps" in reads:
+        pools = [_with_steps(run, pool) for pool in pools]
     if "top-mass" in reads:
         pools = [_with_top_mass(run, pool) for pool in pools]
     found = _run_set(name, run.graded_manifest, tuple(pools))
@@ -178,6 +180,20 @@ def _traces(run: Run) -> tuple[Trace, ...]:
         for row in first.to_pylist()
         if row["step_ends"] and row["step_confidences"]
     )
+
+
+def _with_steps(run: Run, pool: Pool) -> Pool:
+    """Return the pool with the steps of its trajectories, if all of them were recorded."""
+    table = run.table(["step_ends", "step_confidences", "token_confidences"], pool.question)
+    found = []
+    for row in table.to_pylist():
+        if not row["step_ends"] or row["step_confidences"] is None:
+            return pool
+        ends = np.array(row["step_ends"], dtype=np.int64)
+        tokens = row["token_confidences"]
+        known = None if tokens is None or len(tokens) != ends[-1] else np.array(tokens, dtype=np.float64)
+        found.append(Steps.of(ends, np.array(row["step_confidences"], dtype=np.float64), known))
+    return dataclasses.replace(pool, steps=tuple(found))
 
 
 def _with_top_mass(run: Run, pool: Pool) -> Pool:

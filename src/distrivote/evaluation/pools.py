@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,29 @@ from distrivote.store.columns import CONFIDENCE
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Steps(NamedTuple):
+    """How sure the model was at each step of a trajectory."""
+
+    ends: Ints
+    """(n_steps,) The token after each step."""
+
+    confidences: Floats
+    tokens: Floats
+    """(n_tokens,) Of each token; that of its step where tokens were not recorded."""
+
+    @classmethod
+    def of(cls, ends: Ints, confidences: Floats, tokens: Floats | None = None) -> Self:
+        if tokens is None:
+            tokens = np.repeat(confidences, np.diff(ends, prepend=0))
+        return cls(ends, confidences, tokens)
+
+    def by_window(self, n_tokens: int) -> Steps:
+        """Return steps of so many tokens each."""
+        ends = np.append(np.arange(n_tokens, len(self.tokens), n_tokens), len(self.tokens))
+        sums = np.add.reduceat(self.tokens, np.concatenate(([0], ends[:-1])))
+        return Steps(ends, sums / np.diff(ends, prepend=0), self.tokens)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +76,9 @@ class Pool:
 
     top_mass_99: Floats | None = None
     """(n,) The share of tokens at which these have more than 99%."""
+
+    steps: tuple[Steps, ...] | None = None
+    """(n,) The steps of each, if they were recorded and an experiment reads them."""
 
     truth: str | None = None
     """The right answer as text, if known."""

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Protocol
 from distrivote.answers.extract import Extractor, auto
 from distrivote.nouns import count
 from distrivote.splitting import Splitter
-from distrivote.trajectory import Insertion, Interventions, Trajectory
+from distrivote.trajectory import Floats, Insertion, Interventions, Trajectory
 
 if TYPE_CHECKING:
     from distrivote.steering.reflection import SelfStepConf
@@ -193,6 +193,15 @@ class Controller(Protocol):
         Empty if it compares steps with nothing.
         """
         return ()
+
+    def ended_at(self, record: Interventions, confidences: Floats) -> int | None:  # noqa: ARG002
+        """Return after how many tokens it would have ended a trajectory, None if it would not have.
+
+        Args:
+            record: Its steps.
+            confidences: Of its tokens, NaN where unknown.
+        """
+        return None
 
     def told(self, trajectories: Sequence[Trajectory]) -> str:
         """Say in a few words what it did, even if that is nothing."""

@@ -22,9 +22,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.trajectory import Interventions
+from distrivote.trajectory import Floats, Interventions
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _TREND = 0.5
@@ -60,18 +59,17 @@ class Course(NamedTuple):
     def n_tokens(self) -> float:
         return self.tokens[-1]
 
-    def score(self, place: float) -> float:
-        """Return the score after so many tokens, or at the end of a shorter trajectory.
+    def scores(self, places: Floats) -> Floats:
+        """Return the score after so many tokens each, or at the end of a shorter trajectory.
 
-        >>> Course().step(10, 8.0).step(20, 6.0).score(20)
-        6.5
+        >>> Course().step(10, 8.0).step(20, 6.0).scores(np.array([20.0])).tolist()
+        [6.5]
         """
-        place = min(place, self.n_tokens)
-        if place <= 0:
-            return 0.0
-        whole, half = np.interp((place, place / 2), self.tokens, self.sums)
-        mean, recent = whole / place, (whole - half) / (place / 2)
-        return float(mean + _TREND * (recent - mean))
+        places = np.clip(places, 1.0, max(self.n_tokens, 1.0))
+        whole, half = (np.interp(at, self.tokens, self.sums) for at in (places, places / 2))
+        mean, recent = whole / places, (whole - half) / (places / 2)
+        scores: Floats = mean + _TREND * (recent - mean)
+        return scores
 
 
 class Line(NamedTuple):
@@ -80,12 +78,14 @@ class Line(NamedTuple):
     tokens: tuple[float, ...] = ()
     scores: tuple[float, ...] = ()
 
+    def lowest(self, places: Floats) -> Floats:
+        """Return the lowest score at some places; 0, which no score is below, if there is no line."""
+        return np.interp(places, self.tokens, self.scores) if self.tokens else np.zeros(len(places))
+
     def is_above(self, course: Course) -> bool:
         """Say whether it is above where a trajectory is now."""
-        if not self.tokens:
-            return False
-        lowest = float(np.interp(course.n_tokens, self.tokens, self.scores))
-        return course.score(course.n_tokens) < lowest
+        place = np.array([course.n_tokens])
+        return bool(self.tokens) and bool(course.scores(place) < self.lowest(place))
 
 
 def line_of(courses: Sequence[Course], is_upper: Sequence[bool], strictness: float) -> Line:
@@ -97,15 +97,16 @@ def line_of(courses: Sequence[Course], is_upper: Sequence[bool], strictness: flo
     places = np.unique([place for course in courses for place in course.tokens[1:-1]])
     if len(places) > _MOST_PLACES:
         places = np.quantile(places, np.linspace(0, 1, _MOST_PLACES))
-    scores = [_lowest(place, courses, lengths, upper, strictness) for place in places.tolist()]
-    return Line(tuple(places.tolist()), tuple(scores)) if scores else Line()
+    by_place = np.array([course.scores(places) for course in courses]).T
+    lowest = [
+        _lowest(place, scores, lengths, upper, strictness)
+        for place, scores in zip(places.tolist(), by_place, strict=True)
+    ]
+    return Line(tuple(places.tolist()), tuple(lowest))
 
 
-def _lowest(
-    place: float, courses: Sequence[Course], lengths: Floats, upper: Flags, strictness: float
-) -> float:
+def _lowest(place: float, scores: Floats, lengths: Floats, upper: Flags, strictness: float) -> float:
     """Return the lowest score at a place; 0, which no score is below, if there is no line."""
-    scores = np.array([course.score(place) for course in courses])
     n_upper, n_lower = np.count_nonzero(upper), np.count_nonzero(~upper)
     high, low = scores[upper], scores[~upper]
     difference = float(high.mean() - low.mean())

@@ -18,10 +18,13 @@ import numpy as np
 from distrivote.defaults import N_WARMUP
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.steering.controller import Controller, ControllerStream, End, Injection, told_ends
-from distrivote.trajectory import Interventions, Trajectory
+from distrivote.trajectory import Floats, Interventions, Trajectory
 
 ONLINE = {"low": 10.0, "high": 90.0}
 """The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
+
+ROUNDING = 1e-9
+"""The threshold is a mean of a group, summed in another order: a difference by rounding ends nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,15 @@ class DeepConfOnline(Controller):
             return self
         return replace(self, threshold=float(np.percentile(known, 100 - self.eta)))
 
+    def ended_at(self, record: Interventions, confidences: Floats) -> int | None:  # noqa: ARG002
+        known = np.flatnonzero(~np.isnan(confidences))
+        if self.threshold is None or len(known) < self.window:
+            return None
+        sums = np.concatenate(([0.0], np.cumsum(confidences[known])))
+        means = (sums[self.window :] - sums[: -self.window]) / self.window
+        below = np.flatnonzero(means < self.threshold * (1 - ROUNDING))
+        return int(known[below[0] + self.window - 1]) + 1 if len(below) else None
+
     def told(self, trajectories: Sequence[Trajectory]) -> str:
         return told_ends(trajectories)
 
@@ -141,5 +153,4 @@ class _Stream(ControllerStream):
             return None
         if len(self._group) > self._window:
             self._total -= self._group.popleft()
-        # The threshold is such a mean, summed in another order: a difference by rounding ends nothing.
-        return End() if self._total / self._window < self._threshold * (1 - 1e-9) else None
+        return End() if self._total / self._window < self._threshold * (1 - ROUNDING) else None

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+import numpy as np
+
 from distrivote.answers.extract import Extractor
 from distrivote.defaults import N_WARMUP, ONLINE_STRICTNESS
 from distrivote.errors import InputError
@@ -20,7 +22,7 @@ from distrivote.splitting import Splitter
 from distrivote.steering.controller import Controller, ControllerStream, End, Injection, told_ends
 from distrivote.steering.course import Course, Line, line_of
 from distrivote.steering.reflection import SelfStepConf, StepStream
-from distrivote.trajectory import Interventions, Trajectory
+from distrivote.trajectory import Floats, Interventions, Trajectory
 
 NO_REFLECTION = SelfStepConf(delta=0.0)
 
@@ -100,6 +102,13 @@ class DistriVotingOnline(Controller):
             return self
         courses, is_upper = zip(*known, strict=True)
         return replace(self, floor=line_of(courses, is_upper, self.strictness))
+
+    def ended_at(self, record: Interventions, confidences: Floats) -> int | None:  # noqa: ARG002
+        # Where it finished it is judged no more: nothing would be saved.
+        course = Course.of(record)
+        places = np.array(course.tokens[1:-1])
+        below = np.flatnonzero(course.scores(places) < self.floor.lowest(places))
+        return int(places[below[0]]) if len(below) else None
 
     def told(self, trajectories: Sequence[Trajectory]) -> str:
         ended = told_ends(trajectories)

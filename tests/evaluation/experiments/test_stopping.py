@@ -11,8 +11,10 @@ import pytest
 from distrivote.errors import InputError
 from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.loading import load_pool_sets
-from distrivote.evaluation.pools import PoolSet
+from distrivote.evaluation.pools import Pool, PoolSet, Steps
 from distrivote.evaluation.results import Result, Row
+from distrivote.simulation.model import Simulation, simulate
+from distrivote.simulation.steps import StepModel, with_steps
 from evaluation.made_pools import pool, pool_set, random_set
 
 NAN = float("nan")
@@ -100,3 +102,70 @@ def test_a_file_without_lengths_is_charged_by_trajectories(tmp_path: Path) -> No
     made = result([found], ["beta:0.8"])
     assert rows(made)["beta:0.8", "numbers"]["tokens"] == 0.5
     assert any("tokens are trajectories" in note for note in made.notes)
+
+
+def with_courses(n_questions: int = 4, budget: int = 24) -> PoolSet:
+    """Return a set in which the even trajectories are sure and right, the odd ones unsure and wrong."""
+    odd = np.arange(budget) % 2 == 1
+    levels = np.where(odd, 5.0, 9.0) + np.arange(budget) % 4 / 10
+    steps = tuple(Steps.of(np.array([10, 20, 30, 40]), np.full(4, level)) for level in levels)
+    pools = [
+        Pool(f"q{number}", odd.astype(np.int64), ~odd, levels, n_tokens=np.full(budget, 40), steps=steps)
+        for number in range(n_questions)
+    ]
+    return PoolSet("courses", "m", "b", tuple(pools))
+
+
+def test_ended_trajectories_cost_what_they_had_come_to_and_have_no_vote() -> None:
+    found = rows(result([with_courses()], ["online:8", "deepconf-high:10", "deepconf-low:10"]))
+    online = found["online:8", "numbers"]
+    # 8 warm up; of the other 16 the 8 odd ones end after the first of four steps.
+    assert online["tokens"] == pytest.approx((8 + 8 + 8 / 4) / 24)
+    assert online["accuracy"] == 1.0
+    assert online["per_right"] == pytest.approx(online["tokens"])
+    assert found["deepconf-low:10", "numbers"]["tokens"] <= found["deepconf-high:10", "numbers"]["tokens"]
+
+
+def test_a_rule_may_stop_beside_one_that_ends() -> None:
+    found = rows(result([with_courses()], ["online:8", "online:8+beta:0.8"]))
+    assert found["online:8+beta:0.8", "numbers"]["tokens"] < found["online:8", "numbers"]["tokens"]
+
+
+def test_windows_of_tokens_may_take_the_place_of_steps() -> None:
+    found = rows(result([with_courses()], ["online:8", "online:8:5"]))
+    assert found["online:8:5", "numbers"]["tokens"] == pytest.approx((8 + 8 + 8 / 8) / 24)
+
+
+def test_without_recorded_steps_it_says_so() -> None:
+    found = result([with_courses(), easy_and_hard()], ["online:8", "beta"])
+    assert any("no steps are recorded" in note for note in found.notes)
+    assert [row["set"] for row in found.tables[0].rows if row["rule"] == "online:8"] == ["courses"]
+
+
+def test_with_recorded_steps_the_rules_that_end_stand_beside_the_others() -> None:
+    names = {row["rule"] for row in result([with_courses(2)], []).tables[0].rows}
+    assert {"online:6", "online:6+gain:0.002", "deepconf-low:10", "deepconf-high:10"} <= names
+
+
+@pytest.mark.parametrize("name", ["online:", "online:x", "online:1:2:3", "deepconf-middle"])
+def test_a_wrong_name_of_a_rule_that_ends_is_refused(name: str) -> None:
+    with pytest.raises(InputError):
+        result([with_courses(1)], [name])
+
+
+def test_the_steps_of_a_stored_run_are_read() -> None:
+    path = Path(__file__).parents[3] / "examples" / "runs" / "qwen2.5-coder-basic"
+    (found,) = load_pool_sets([str(path)], reads=("steps",)).pool_sets
+    for one in found.pools:
+        assert one.steps is not None
+        assert len(one.steps) == one.n_trajectories
+        assert all(len(each.tokens) == each.ends[-1] for each in one.steps)
+
+
+def test_simulated_steps_follow_the_confidences() -> None:
+    rng = np.random.default_rng(0)
+    for one in with_steps(simulate(Simulation(), 6, 32, rng), StepModel(), rng).pools:
+        assert one.steps is not None
+        known = ~np.isnan(one.confidence)
+        means = np.array([each.tokens.mean() for each in one.steps])
+        assert np.corrcoef(means[known], one.confidence[known])[0, 1] > 0

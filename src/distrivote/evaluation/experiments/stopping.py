@@ -2,7 +2,8 @@
 
 Every rule sees the same trajectories in the same orders: that of their numbers first, then random ones. The
 vote is `auto`, which is majority voting where there are no confidences. Shares of tokens are of what the
-whole budget takes; where no lengths are known every trajectory counts the same.
+whole budget takes; where no lengths are known every trajectory counts the same. Rules that end single
+trajectories (`endings`) need recorded steps.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from distrivote.defaults import METHOD
 from distrivote.evaluation.draws import draw
+from distrivote.evaluation.endings import Ender, Left, ender_named, is_ender, left_of, usual_enders
 from distrivote.evaluation.estimates import Sample, compare, estimate
 from distrivote.evaluation.experiments.base import ALL_RUNS, Experiment, Findings, Setting, cells
 from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
@@ -48,6 +50,17 @@ class First(NamedTuple):
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:  # noqa: ARG002
         return len(ballot.classes) >= self.n
+
+
+class Plan(NamedTuple):
+    """What is replayed: a rule that stops, one that ends trajectories, or both."""
+
+    name: str
+    rule: StopRule | None = None
+    ender: Ender | None = None
+
+
+WHOLE = Plan("whole")
 
 
 class Replay(NamedTuple):
@@ -85,21 +98,35 @@ def ways_of(slots: int | None) -> tuple[str, ...]:
     return NUMBERS, f"rounds, {slots} slots", f"as they finish, {slots} slots"
 
 
-def replay(source: PoolSet, rule: StopRule | None, setting: Setting) -> dict[str, Replay]:
+def replay(source: PoolSet, plan: Plan, setting: Setting) -> dict[str, Replay]:
     """Replay a set to a rule, in every way."""
     ways = ways_of(setting.slots)
     stops: dict[str, list[list[Stop]]] = {way: [] for way in ways}
+    lefts: list[list[Left]] = []
     orders = [orders_of(pool, setting.budget, setting.n_repeats, setting.seed) for pool in source.pools]
     for pool, some in zip(source.pools, orders, strict=True):
         costs = costs_of(pool)
+        lefts.append([_left(pool, order, costs, plan.ender) for order in some])
         rows: dict[str, list[Stop]] = {way: [] for way in ways}
-        for order in some:
-            looks = Looks(rule, pool.classes[order], pool.confidence[order])
-            for way, found in zip(ways, _stops(looks, costs[order], setting.slots), strict=False):
+        for left in lefts[-1]:
+            looks = Looks(plan.rule, left.classes, left.confidences)
+            for way, found in zip(ways, _stops(looks, left.costs, setting.slots), strict=False):
                 rows[way].append(found)
         for way in ways:
             stops[way].append(rows[way])
-    return {way: _replay(source, orders, stops[way]) for way in ways}
+    whole = np.array(
+        [
+            [float(costs_of(pool)[order].sum()) for order in some]
+            for pool, some in zip(source.pools, orders, strict=True)
+        ]
+    )
+    return {way: _replay(source, lefts, stops[way], whole) for way in ways}
+
+
+def _left(pool: Pool, order: Ints, costs: Floats, ender: Ender | None) -> Left:
+    if ender is None or pool.steps is None:
+        return Left(pool.classes[order], pool.confidence[order], costs[order])
+    return left_of(pool, order, costs, ender)
 
 
 def _stops(looks: Looks, costs: Floats, slots: int | None) -> Iterator[Stop]:
@@ -109,20 +136,19 @@ def _stops(looks: Looks, costs: Floats, slots: int | None) -> Iterator[Stop]:
         yield as_they_finish(looks, costs, slots)
 
 
-def _replay(source: PoolSet, orders: Sequence[Ints], stops: Sequence[Sequence[Stop]]) -> Replay:
+def _replay(
+    source: PoolSet, lefts: Sequence[Sequence[Left]], stops: Sequence[Sequence[Stop]], whole: Floats
+) -> Replay:
     """Vote on what had finished."""
-    classes, confidences, sizes, whole = [], [], [], []
-    for pool, some, found in zip(source.pools, orders, stops, strict=True):
-        costs = costs_of(pool)
-        for order, stop in zip(some, found, strict=True):
-            which = order[stop.finished]
-            classes.append(pool.classes[which])
-            confidences.append(pool.confidence[which])
-            sizes.append(len(which))
-            whole.append(float(costs[order].sum()))
+    classes, confidences, sizes = [], [], []
+    for some, found in zip(lefts, stops, strict=True):
+        for left, stop in zip(some, found, strict=True):
+            classes.append(left.classes[stop.finished])
+            confidences.append(left.confidences[stop.finished])
+            sizes.append(int(stop.finished.sum()))
     offsets = np.cumsum([0, *sizes])
     elected = elect(np.concatenate(classes), np.concatenate(confidences), offsets, [METHOD])[METHOD].winner
-    shape = (len(orders), len(orders[0]))
+    shape = whole.shape
     answers = elected.reshape(shape)
     right = np.zeros(shape, dtype=np.bool_)
     for row, pool in enumerate(source.pools):
@@ -132,9 +158,8 @@ def _replay(source: PoolSet, orders: Sequence[Ints], stops: Sequence[Sequence[St
         return np.array([[float(getattr(stop, field)) for stop in some] for some in stops])
 
     n_finished = np.array(sizes, dtype=np.float64).reshape(shape)
-    costs_whole = np.array(whole).reshape(shape)
     spent = values("spent")
-    return Replay(right, answers, n_finished, spent, values("lost"), costs_whole, values("n_rounds"))
+    return Replay(right, answers, n_finished, spent, values("lost"), whole, values("n_rounds"))
 
 
 def _sample(source: PoolSet, values: Floats) -> Sample:
@@ -143,33 +168,48 @@ def _sample(source: PoolSet, values: Floats) -> Sample:
     return Sample(source.name, names, values.mean(axis=1), values.sum(axis=0), counts)
 
 
-def rules_of(setting: Setting) -> list[StopRule]:
+def plans_of(setting: Setting) -> list[Plan]:
     """Return what is compared: smaller budgets, and the rules that were asked for."""
     smaller = dict.fromkeys(max(1, round(setting.budget * share)) for share in _BUDGETS)
-    found: list[StopRule] = [First(n) for n in smaller if n < setting.budget]
-    for name in setting.rules or RULES:
+    found = [Plan(First(n).name, First(n)) for n in smaller if n < setting.budget]
+    pools = tuple(pool for source in setting.sets for pool in source.pools)
+    return found + [
+        plan_named(name) for name in setting.rules or (*RULES, *usual_enders(pools, setting.budget))
+    ]
+
+
+def plan_named(name: str) -> Plan:
+    """Return what a name means: a stopping rule, one that ends trajectories, or both as online+gain."""
+    first, plus, second = name.partition("+")
+    if not is_ender(first):
         rule = stop_rule(name, METHOD)
-        if rule is not None:
-            found.append(rule)
-    return found
+        return Plan(name if rule is None else rule.name, rule)
+    rule = stop_rule(second, METHOD) if plus else None
+    return Plan(first if rule is None else f"{first}+{rule.name}", rule, ender_named(first))
 
 
 def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
-    whole = {source.name: replay(source, None, setting)[NUMBERS] for source in setting.sets}
+    whole = {source.name: replay(source, WHOLE, setting)[NUMBERS] for source in setting.sets}
+    bare = [source.name for source in setting.sets if any(pool.steps is None for pool in source.pools)]
     rows: list[dict[str, Cell]] = []
-    for rule in rules_of(setting):
-        found = {source.name: replay(source, rule, setting) for source in setting.sets}
+    plans = plans_of(setting)
+    for plan in plans:
+        sets = [each for each in setting.sets if plan.ender is None or each.name not in bare]
+        found = {source.name: replay(source, plan, setting) for source in sets}
         for way in ways_of(setting.slots):
-            parts = [(source, found[source.name][way], whole[source.name]) for source in setting.sets]
+            parts = [(source, found[source.name][way], whole[source.name]) for source in sets]
             rows += [
-                _row(source.name, rule.name, way, [part], setting) for part in parts for source in part[:1]
+                _row(source.name, plan.name, way, [part], setting) for part in parts for source in part[:1]
             ]
             if len(parts) > 1:
-                rows.append(_row(ALL_RUNS, rule.name, way, parts, setting))
+                rows.append(_row(ALL_RUNS, plan.name, way, parts, setting))
     notes = [f"each rule sees {min(setting.n_repeats, MOST_ORDERS)} orders of every question's trajectories"]
     unknown = [each.name for each in setting.sets if all((costs_of(p) == 1).all() for p in each.pools)]
     if unknown:
         notes.append(f"{', '.join(unknown)}: no lengths are known, so that tokens are trajectories")
+    if bare:
+        names = ", ".join(bare)
+        notes.append(f"{names}: no steps are recorded, so that no rule that ends trajectories is replayed")
     return Findings([_table(setting, rows)], _charts(setting, rows), notes)
 
 
@@ -185,7 +225,7 @@ def _row(
     row: dict[str, Cell] = {
         "set": name,
         "rule": rule,
-        "family": rule.split(":")[0].split(" ")[0],
+        "family": "+".join(part.split(":")[0].split(" ")[0] for part in rule.split("+")),
         "order": way,
     }
     row |= cells("accuracy", estimate(ours, setting.seed))
@@ -200,8 +240,16 @@ def _row(
     row["same"] = float(np.mean([(found.answers == whole.answers).mean() for _, found, whole in parts]))
     row["samples"] = float(np.mean([found.n_finished.mean() for _, found, _ in parts])) / setting.budget
     row["tokens"], row["lost"] = share("spent", "whole"), share("lost", "whole")
+    row["per_right"] = _per_right(parts)
     row["rounds"] = float(np.mean([found.n_rounds.mean() for _, found, _ in parts]))
     return row
+
+
+def _per_right(parts: Sequence[tuple[PoolSet, Replay, Replay]]) -> float | None:
+    """Return the tokens for each right answer as a share of those of the whole budget."""
+    ours = sum(found.spent.sum() for _, found, _ in parts), sum(found.right.sum() for _, found, _ in parts)
+    theirs = sum(whole.whole.sum() for *_, whole in parts), sum(whole.right.sum() for *_, whole in parts)
+    return float(ours[0] / ours[1] / (theirs[0] / theirs[1])) if ours[1] and theirs[1] else None
 
 
 def _table(setting: Setting, rows: Sequence[dict[str, Cell]]) -> Table:
@@ -210,6 +258,7 @@ def _table(setting: Setting, rows: Sequence[dict[str, Cell]]) -> Table:
         Column("rule", "Rule"),
         *((Column("order", "Order"),) if setting.slots is not None else ()),
         Column("tokens", "Tokens", "percent", 1),
+        Column("per_right", "For each right answer", "percent", 1),
         Column("to_whole", "To the whole budget", "percent", 2, low="to_whole_low", high="to_whole_high"),
         Column("accuracy", "Accuracy", "percent", 2, low="accuracy_low", high="accuracy_high"),
         Column("same", "Same answer", "percent", 1),
@@ -243,5 +292,7 @@ def _charts(setting: Setting, rows: Sequence[dict[str, Cell]]) -> list[Chart]:
 
 
 EXPERIMENTS = (
-    Experiment("stopping", "What do stopping rules save, and what do they cost?", _make, reads=("lengths",)),
+    Experiment(
+        "stopping", "What do stopping rules save, and what do they cost?", _make, reads=("lengths", "steps")
+    ),
 )

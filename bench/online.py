@@ -1,0 +1,123 @@
+"""What do rules that end single trajectories save for each right answer? Prints JSON.
+
+    python bench/online.py [--run DIR ...] [--budget 32] [--orders 4] [--rule NAME ...]
+                           [--simulated] [--questions 40]
+
+Stored runs with steps (or, for online:WARM-UP:WINDOW, confidences of tokens), or with --simulated the
+presets of the simulation with simulated step traces. Every rule sees the same trajectories in the same
+orders as plain sampling with the same vote (auto). Intervals are paired: 95% of 2,000 bootstraps over
+questions. "first 24" is a smaller budget. Of a run that is not complete the complete questions count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from distrivote.evaluation.experiments.base import Setting
+from distrivote.evaluation.experiments.stopping import (
+    NUMBERS,
+    WHOLE,
+    First,
+    Plan,
+    Replay,
+    plan_named,
+    replay,
+)
+from distrivote.evaluation.loading import load_pool_sets
+from distrivote.evaluation.pools import PoolSet
+from distrivote.simulation.model import simulate
+from distrivote.simulation.preset_models import presets
+from distrivote.simulation.steps import StepModel, with_steps
+from distrivote.store.tables.source import Columns
+
+N_BOOTSTRAPS = 2000
+
+
+def simulated(n_questions: int, budget: int) -> list[PoolSet]:
+    found = []
+    for number, (name, preset) in enumerate(presets().items()):
+        rng = np.random.default_rng(200 + number)
+        pools = simulate(preset.simulation, n_questions, budget, rng, name=name, model=name)
+        found.append(with_steps(pools, StepModel(), rng))
+    return found
+
+
+def stored(paths: list[str], budget: int) -> list[PoolSet]:
+    columns = Columns(partial=True)
+    found = []
+    for each in load_pool_sets(paths, columns=columns, reads=("lengths", "steps")).pool_sets:
+        whole = tuple(pool for pool in each.pools if pool.n_trajectories >= budget)
+        found.append(replace(each, pools=whole))
+    return found
+
+
+def row(name: str, ours: list[Replay], plain: list[Replay]) -> dict[str, Any]:
+    """Return what a rule comes to over all sets: questions are drawn within each."""
+    rng = np.random.default_rng(0)
+    values = [
+        np.array([found.right.mean(axis=1), found.spent.sum(axis=1), whole.right.mean(axis=1),
+                  whole.whole.sum(axis=1)])
+        for found, whole in zip(ours, plain, strict=True)
+    ]  # fmt: skip
+
+    def measured(draws: list[np.ndarray]) -> tuple[float, float, float]:
+        sums = np.mean(
+            [part[:, chosen].mean(axis=1) for part, chosen in zip(values, draws, strict=True)], axis=0
+        )
+        right, spent, plain_right, plain_spent = sums.tolist()
+        per_right = spent / right / (plain_spent / plain_right) if right else np.inf
+        return 100 * (right - plain_right), 100 * spent / plain_spent, 100 * (per_right - 1)
+
+    sizes = [part.shape[1] for part in values]
+    point = measured([np.arange(n) for n in sizes])
+    drawn = np.array([measured([rng.integers(0, n, n) for n in sizes]) for _ in range(N_BOOTSTRAPS)])
+    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
+    worst = min(100 * float((part[0] - part[2]).mean()) for part in values)
+    return {
+        "rule": name,
+        "accuracy": round(point[0], 2),
+        "accuracy_interval": [round(float(low[0]), 2), round(float(high[0]), 2)],
+        "worst_set": round(worst, 2),
+        "tokens": round(point[1], 1),
+        "per_right": round(point[2], 1),
+        "per_right_interval": [round(float(low[2]), 1), round(float(high[2]), 1)],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--run", action="append", default=[])
+    parser.add_argument("--simulated", action="store_true")
+    parser.add_argument("--questions", type=int, default=40, help="of each simulated set")
+    parser.add_argument("--budget", type=int, default=32)
+    parser.add_argument("--orders", type=int, default=4)
+    parser.add_argument("--rule", action="append")
+    options = parser.parse_args()
+    sets = simulated(options.questions, options.budget) if options.simulated else []
+    sets += stored(options.run, options.budget) if options.run else []
+    if not sets:
+        parser.error("give --run or --simulated")
+    setting = Setting(tuple(sets), (), options.budget, options.orders, seed=0)
+    plain = [replay(each, WHOLE, setting)[NUMBERS] for each in sets]
+    rows = []
+    for name in options.rule or ("online", "online+gain", "gain", "deepconf-low:1024", "deepconf-high:1024"):
+        begun = time.perf_counter()
+        plan = Plan(name, First(int(name[6:]))) if name.startswith("first ") else plan_named(name)
+        found = [replay(each, plan, setting)[NUMBERS] for each in sets]
+        rows.append(row(name, found, plain))
+        print(f"{rows[-1]} ({time.perf_counter() - begun:.0f} s)", file=sys.stderr, flush=True)
+    sizes = {each.name: len(each.pools) for each in sets}
+    whole = 100 * float(np.mean([each.right.mean() for each in plain]))
+    found = {"budget": options.budget, "questions": sizes, "plain": round(whole, 2), "rules": rows}
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
