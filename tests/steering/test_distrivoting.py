@@ -139,6 +139,12 @@ def test_it_may_reflect_first() -> None:
     assert stream.record().step_confidences == (9.5, 3.0, 3.0)
 
 
+def test_an_engine_with_one_threshold_gets_the_lowest_of_the_line() -> None:
+    rule = RULE.by_window(64)
+    assert (rule.window, rule.threshold) == (64, min(RULE.floor.scores))
+    assert DistriVotingOnline().by_window(64).threshold is None
+
+
 def test_its_settings_have_no_line() -> None:
     assert DistriVotingOnline() == RULE
     assert RULE.ends_trajectories

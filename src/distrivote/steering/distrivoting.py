@@ -21,6 +21,7 @@ from distrivote.errors import InputError
 from distrivote.splitting import Splitter
 from distrivote.steering.controller import Controller, ControllerStream, End, Injection, told_ends
 from distrivote.steering.course import Course, Line, line_of
+from distrivote.steering.deepconf import DeepConfOnline
 from distrivote.steering.reflection import SelfStepConf, StepStream
 from distrivote.trajectory import Floats, Interventions, Trajectory
 
@@ -102,6 +103,14 @@ class DistriVotingOnline(Controller):
             return self
         courses, is_upper = zip(*known, strict=True)
         return replace(self, floor=line_of(courses, is_upper, self.strictness))
+
+    def by_window(self, window: int) -> DeepConfOnline:
+        """Return a rule with one threshold, for engines that compare the mean of a window with a number.
+
+        The threshold is the lowest place of the line; None, which ends nothing, if there is no line.
+        """
+        lowest = min((score for score in self.floor.scores if score > 0), default=None)
+        return DeepConfOnline(window=window, n_warmup=self.n_warmup, threshold=lowest)
 
     def ended_at(self, record: Interventions, confidences: Floats) -> int | None:  # noqa: ARG002
         # Where it finished it is judged no more: nothing would be saved.
