@@ -207,7 +207,7 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     unknown = [each.name for each in setting.sets if all((costs_of(p) == 1).all() for p in each.pools)]
     if unknown:
         notes.append(f"{', '.join(unknown)}: no lengths are known, so that tokens are trajectories")
-    if bare:
+    if bare and any(plan.ender is not None for plan in plans):
         names = ", ".join(bare)
         notes.append(f"{names}: no steps are recorded, so that no rule that ends trajectories is replayed")
     return Findings([_table(setting, rows)], _charts(setting, rows), notes)
@@ -258,11 +258,11 @@ def _table(setting: Setting, rows: Sequence[dict[str, Cell]]) -> Table:
         Column("rule", "Rule"),
         *((Column("order", "Order"),) if setting.slots is not None else ()),
         Column("tokens", "Tokens", "percent", 1),
-        Column("per_right", "For each right answer", "percent", 1),
         Column("to_whole", "To the whole budget", "percent", 2, low="to_whole_low", high="to_whole_high"),
         Column("accuracy", "Accuracy", "percent", 2, low="accuracy_low", high="accuracy_high"),
         Column("same", "Same answer", "percent", 1),
         Column("samples", "Trajectories", "percent", 1),
+        Column("per_right", "Tokens for each right answer", "percent", 1),
         *((Column("lost", "Of these in progress", "percent", 1),) if setting.slots is not None else ()),
         Column("rounds", "Rounds" if setting.slots is not None else "Trajectories begun", "number", 1),
     )
