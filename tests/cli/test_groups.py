@@ -14,6 +14,8 @@ from distrivote.cli.help import Command
 from distrivote.cli.options import ColumnOptions
 from distrivote.cli.sampling_options import OnlineOptions, SteeringOptions
 from distrivote.errors import InputError
+from distrivote.splitting import splitter
+from distrivote.steering import DeepConfOnline, DistriVotingOnline, SelfStepConf
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,19 @@ def test_what_is_asked_of_selfstepconf_is_one_rule_for_every_command() -> None:
 
 
 def test_deepconf_takes_the_place_of_selfstepconf() -> None:
-    assert OnlineOptions().online() is None
-    assert OnlineOptions().controller() is not None
-    low = OnlineOptions(deepconf="low")
-    assert low.controller() is None
-    assert low.online() is not None
+    assert OnlineOptions().steering() == SelfStepConf()
+    assert OnlineOptions(ssc=False).steering() is None
+    assert OnlineOptions(deepconf="low").steering() == DeepConfOnline.low()
+
+
+def test_online_reflects_only_if_it_is_asked_to() -> None:
+    assert OnlineOptions(online=True).steering() == DistriVotingOnline()
+    assert OnlineOptions(online=True, ssc=True).steering() == DistriVotingOnline(steps=SelfStepConf())
+    windows = OnlineOptions(online=True, split="window:64").steering()
+    assert windows is not None
+    assert windows.split == splitter("window:64")
+    with pytest.raises(InputError, match="both end trajectories"):
+        OnlineOptions(online=True, deepconf="low").steering()
 
 
 def test_columns_know_whether_the_confidence_was_named() -> None:

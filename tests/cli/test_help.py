@@ -49,7 +49,8 @@ def test_options_are_in_panels_and_the_usage_names_what_is_needed(capsys: pytest
     assert text.startswith("Usage: distrivote generate [OPTIONS] BENCHMARK -o RUN\n")
     headings = re.findall(r"^(\w.*):$", text, re.MULTILINE)
     assert headings == [
-        "Arguments", "Question", "Vote", "Model", "Sampling", "SelfStepConf", "Limits", "Machines", "Storage",
+        "Arguments", "Question", "Vote", "Model", "Sampling", "SelfStepConf, and ending trajectories",
+        "Limits", "Machines", "Storage",
         "Output",
     ]  # fmt: skip
     assert text.rstrip().endswith("--help                      Show this message and exit.")

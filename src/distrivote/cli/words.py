@@ -25,7 +25,16 @@ _OPTIONS = {
         *("benchmark", "extra_body", "max_cost", "online", "price", "reasoning_effort", "seed"),
         *("extract", "format", "host", "max_budget", "max_concurrency", "max_spool", "max_tokens", "method"),
         *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
-        *("min_probability", "partial", "run", "run_code", "strict", "upstream_key"),
+        *(
+            "min_probability",
+            "partial",
+            "run",
+            "run_code",
+            "shard",
+            "strict",
+            "token_confidences",
+            "upstream_key",
+        ),
     )
 }
 _OFF = ("None", "False")
