@@ -37,6 +37,9 @@ ANSWER = "auto"
 MIN_PROBABILITY = 0.0
 """An answer that is less probable is withheld."""
 
+PROMISE_CHANCE = 0.1
+"""How probable it may be that the labelled questions of a promise about errors were not typical."""
+
 STOP_SHARE = 0.95
 """Of a stopping rule: how sure the vote must be."""
 

@@ -8,12 +8,26 @@ import typer
 
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import OUTPUT, By, FileAnswer, Json, Same, TableOptions, compared_by
+from distrivote.cli.options import (
+    OUTPUT,
+    BeliefOptions,
+    By,
+    FileAnswer,
+    Json,
+    Same,
+    TableOptions,
+    compared_by,
+)
+from distrivote.defaults import METHOD, PROMISE_CHANCE
+from distrivote.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from distrivote.evaluation.calibrating import Fitted, Quality
+    from distrivote.voting.promises import Promise
+
+_PROMISE = "Promise"
 
 
 @grouped
@@ -42,6 +56,41 @@ def calibrate(
     answer: FileAnswer = None,
     same: Same = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same calibration.")] = 0,
+    max_error: Annotated[
+        float | None,
+        typer.Option(
+            metavar="A",
+            help="Fit nothing; count from which probability on at most this share of answers is wrong, for"
+            " --max-error of ask, vote and serve.",
+            show_default=False,
+            rich_help_panel=_PROMISE,
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", "-m", metavar="NAME", help="Whose answers are counted.", rich_help_panel=_PROMISE
+        ),
+    ] = METHOD,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Trajectories per vote, as you will ask for; by default all of a question.",
+            show_default=False,
+            rich_help_panel=_PROMISE,
+        ),
+    ] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where probabilities come from: a calibration fitted on other questions; by default the one"
+            " that ships.",
+            show_default=False,
+            rich_help_panel=_PROMISE,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Fit the probabilities of answers to runs whose right answers are known.
@@ -50,6 +99,11 @@ def calibrate(
     It needs at least 20 questions, and right and wrong votes among them. What it prints was measured on
     questions that a fit had not seen: ten groups, each judged by a fit on the others. Fit on questions
     like those you will ask: multiple choice needs a calibration of its own.
+
+    With --max-error A nothing is fitted. The file then has a promise: with a chance of 90% over the
+    labelled questions, at most A of the answers that are given to new questions like them are wrong. It
+    holds for the same model, method and number of trajectories, if the probabilities were fitted on other
+    questions. What can't be proven with so few questions is an error.
     """
     from distrivote.evaluation.calibrating import calibrate as fit_to
     from distrivote.evaluation.loading import load_pool_sets
@@ -58,8 +112,21 @@ def calibrate(
 
     check_calibration_place(output, run)
     read = columns.columns(by, positive_for=EVALUATION)
+    if max_error is None and (calibration is not None or budget is not None or method != METHOD):
+        raise InputError("--method, --budget and --calibration are for a promise: give --max-error too")
+    options = BeliefOptions(max_error=max_error, calibration=calibration)
+    fixed = options.read()
     loaded = load_pool_sets(run, columns=read, reads=(), same=compared_by(answer, same))
     note(*loaded.notes)
+    if max_error is not None:
+        from distrivote.evaluation.promising import with_promise
+
+        promised = with_promise(loaded.pool_sets, fixed, method, budget, seed)
+        assert promised.promise is not None
+        least = promised.promise.least_probability(max_error)
+        write_calibration(promised, output)
+        _tell_promise(promised.promise, max_error, least, output, as_json)
+        return
     fitted = fit_to(loaded.pool_sets, ", ".join(each.name for each in loaded.pool_sets)[:1000], seed)
     write_calibration(fitted.calibration, output)
     if as_json:
@@ -67,6 +134,28 @@ def calibrate(
     else:
         _print(fitted)
         say(f"{output}: use it with --calibration {output}")
+
+
+def _tell_promise(promise: Promise, max_error: float, least: float, output: str, as_json: bool) -> None:
+    from distrivote.nouns import count
+
+    taken = next(risk for risk in promise.risks if risk.least == least)
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        document = {"file": output, "max_error": max_error, "min_probability": least, **asdict(promise)}
+        print(json.dumps(document, ensure_ascii=False, indent=2))
+        return
+    print(
+        f"{count(promise.n_questions, 'question')}, {promise.method}: {taken.n_given:,} have an answer of"
+        f" probability {least:g} or more, and {taken.n_wrong:,} of these are wrong"
+    )
+    print(
+        f"with a chance of {1 - PROMISE_CHANCE:.0%}, at most {max_error:.4g} of the answers given to new"
+        " questions like these are wrong"
+    )
+    say(f"{output}: use it with --max-error {max_error:g} --calibration {output}")
 
 
 def _qualities(fitted: Fitted) -> Sequence[tuple[str, Quality]]:

@@ -119,7 +119,8 @@ def vote(
         if explain is not None:
             raise InputError("-o writes the votes on all questions: leave out -o or --explain")
         check_output(output, file)
-    bar = Bar(belief.read(), belief.min_probability)
+    calibration = belief.read()
+    bar = Bar(calibration, belief.least(calibration, pipelines), belief.max_error is not None)
     confident = signal is not None or any(pipeline.reads_confidence for pipeline in pipelines.values())
     needs_positive = next((name for name, each in pipelines.items() if each.needs_positive), None)
     read = columns.columns(by, positive_for=needs_positive)
@@ -258,6 +259,7 @@ def explain_question(
         stream, beliefs = learned_first(questions(hold_questions))
         one = find_question(stream, wanted)
         note(_unsorted(table))
+    beliefs = {} if bar.each_alone else beliefs
     (model,) = models_of(one)
     lacking = () if table.lacks is None else (f"{table.name} has no column {table.lacks!r}",)
     ballot, scale = ballot_of(one, lacking), seen.scale

@@ -25,16 +25,8 @@ _OPTIONS = {
         *("benchmark", "extra_body", "max_cost", "online", "price", "reasoning_effort", "seed"),
         *("extract", "format", "host", "max_budget", "max_concurrency", "max_spool", "max_tokens", "method"),
         *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
-        *(
-            "min_probability",
-            "partial",
-            "run",
-            "run_code",
-            "shard",
-            "strict",
-            "token_confidences",
-            "upstream_key",
-        ),
+        *("calibration", "max_error", "min_probability", "partial", "run", "run_code", "shard", "stop_when"),
+        *("strict", "token_confidences", "upstream_key"),
     )
 }
 _OFF = ("None", "False")

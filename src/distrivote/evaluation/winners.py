@@ -81,7 +81,7 @@ class Votes:
 def votes_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Votes:
     """Vote on draws of `budget` trajectories; None: once, on all trajectories of each question."""
     n_repeats = 1 if budget is None else n_repeats
-    parts = [_part(draws) for draws in _draws(source, budget, n_repeats, seed)]
+    parts = [_part(draws) for draws in draws_of(source, budget, n_repeats, seed)]
 
     def joined(values: Sequence[np.ndarray]) -> np.ndarray:
         whole = np.concatenate(values)
@@ -117,7 +117,7 @@ def _elected(odds: Floats, votes: Floats, seen: Ints) -> Ints:
     return elected
 
 
-def _draws(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[Drawn]:
+def draws_of(source: PoolSet, budget: int | None, n_repeats: int, seed: int) -> Iterator[Drawn]:
     """Yield the draws of all questions, in batches that fit into memory."""
     longest = max(pool.n_trajectories for pool in source.pools)
     at_once = max(1, BATCH // (longest if budget is None else budget * n_repeats))

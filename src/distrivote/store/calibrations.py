@@ -18,9 +18,13 @@ from distrivote.errors import InputError
 from distrivote.store.results.files import check_place, whole_file
 from distrivote.store.tables.source import cant_read
 from distrivote.voting.probability import Calibration
+from distrivote.voting.promises import THRESHOLDS, Promise, Risk
 
 FORMAT = "distrivote calibration"
 VERSION = 1
+_PROMISE = "promise"
+"""The field that files may lack."""
+
 _MOST_BYTES = 65_536
 _LARGEST = 1e6
 """The largest valid parameter."""
@@ -61,14 +65,33 @@ def read_calibration(path: str) -> Calibration:
             f"{path} is a calibration of version {str(document.get('version'))[:40]} and this distrivote"
             f" reads version {VERSION}: update distrivote, or fit it again with distrivote calibrate"
         )
-    names = [field.name for field in fields(Calibration)]
+    names = [field.name for field in fields(Calibration) if field.name != _PROMISE]
     missing = [name for name in names if name not in document]
     if missing:
         _refuse(path, f"it has no {missing[0]}")
     values = {name: _value(path, name, document[name]) for name in names}
     if values["fewest"] > values["most"]:
         _refuse(path, "its fewest is more than its most")
-    return Calibration(**values)
+    told = document.get(_PROMISE)
+    return Calibration(**values, promise=None if told is None else _promise(path, told))
+
+
+def _promise(path: str, told: object) -> Promise:
+    wrong = "its promise is not one"
+    if not isinstance(told, dict) or {*told} != {field.name for field in fields(Promise)}:
+        _refuse(path, wrong)
+    risks, numbers = told["risks"], [told[name] for name in ("fewest", "most", "n_questions")]
+    if not isinstance(told["method"], str) or not isinstance(risks, list) or len(risks) != len(THRESHOLDS):
+        _refuse(path, wrong)
+    for least, row in zip(THRESHOLDS, risks, strict=True):
+        if not isinstance(row, list) or len(row) != 3 or row[0] != least:
+            _refuse(path, wrong)
+        numbers += row[1:]
+    if any(type(number) is not int or not 0 <= number <= 10**12 for number in numbers):
+        _refuse(path, wrong)
+    if any(n_wrong > n_given for _, n_given, n_wrong in risks):
+        _refuse(path, wrong)
+    return Promise(**told | {"risks": tuple(Risk(*row) for row in risks)})
 
 
 def _value(path: str, name: str, value: object) -> Any:

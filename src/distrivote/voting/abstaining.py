@@ -6,6 +6,8 @@ import numpy as np
 
 from distrivote.errors import InputError
 from distrivote.voting.kernels.pools import BoolArray
+from distrivote.voting.probability import Calibration
+from distrivote.voting.promises import check_max_error
 from distrivote.voting.tally import Outcome, Tally
 
 
@@ -18,6 +20,28 @@ def check_min_probability(value: float) -> float:
             argument="min_probability",
         )
     return value
+
+
+def asked_probability(
+    min_probability: float, max_error: float | None, calibration: Calibration | None, method: str
+) -> float:
+    """Return the least probability of an answer: what was asked for, and what keeps the promise of an error.
+
+    `max_error` is the largest share of wrong answers among the given ones; `promises` says what that means.
+    """
+    least = check_min_probability(min_probability)
+    if max_error is None:
+        return least
+    check_max_error(max_error)
+    promise = None if calibration is None else calibration.promise
+    if promise is None:
+        raise InputError(
+            "a largest error needs labelled questions, and the calibration has none",
+            hint="give `calibration` as a file that distrivote calibrate wrote with `max_error`",
+            argument="max_error",
+        )
+    promise.check(method)
+    return max(least, promise.least_probability(max_error))
 
 
 def abstains(outcome: Outcome, min_probability: float) -> BoolArray:

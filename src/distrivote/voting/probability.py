@@ -20,6 +20,7 @@ import numpy as np
 from distrivote.errors import InputError
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray
+from distrivote.voting.promises import Promise
 from distrivote.voting.trust import UNSEEN, VOTES, Trust, posteriors
 
 _EDGE = 1e-4
@@ -45,6 +46,8 @@ class Calibration:
 
     n_questions: int = 10_084
     source: str = "simulated pools and our own runs"
+    promise: Promise | None = None
+    """What labelled questions prove about errors above a probability; None if none were counted."""
 
     def __post_init__(self) -> None:
         if self.evidence < 0 or self.share < 0:

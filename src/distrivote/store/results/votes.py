@@ -43,6 +43,9 @@ class Bar:
 
     calibration: Calibration = field(default_factory=Calibration)
     min_probability: float = MIN_PROBABILITY
+    each_alone: bool = False
+    """Whether every question is voted on by itself, as a promise about errors needs it: no trust is learned
+    from the others."""
 
 
 class Verdict(NamedTuple):
@@ -140,7 +143,7 @@ def hold_elections(
     """
     bar = bar or Bar()
     beliefs: Beliefs = {}
-    if learns(methods):
+    if learns(methods) and not bar.each_alone:
         questions, beliefs = learned_first(questions)
     n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
     waiting: deque[Future[Results]] = deque()
