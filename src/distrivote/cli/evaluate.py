@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from distrivote.store.tables.source import Columns
 
 _ALL = "all"
+_METHODS = "methods"
+"""The experiment that compares the methods of -m; `all` has it only with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,21 @@ class EvaluationOptions(OptionGroup):
     against_paper: Annotated[
         bool, typer.Option("--against-paper", help="Put the paper's numbers beside.")
     ] = False
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help="Compare these methods, as in -m dis-gmm -m wsc-top:0.1 -m package.module:function; it adds"
+            " -e methods.",
+            show_default=False,
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What -m is compared with; sc by default.", show_default=False),
+    ] = None
     rule: Annotated[
         list[str] | None,
         typer.Option(
@@ -99,8 +116,12 @@ class EvaluationOptions(OptionGroup):
         """Return the names of the experiments."""
         from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 
-        asked = self.experiment or ["main"]
-        names = list(EXPERIMENTS) if _ALL in asked else asked
+        asked = self.experiment or ([] if self.method else ["main"])
+        names = [name for name in EXPERIMENTS if name != _METHODS] if _ALL in asked else list(asked)
+        if self.method and _METHODS not in names:
+            names.append(_METHODS)
+        if self.baseline is not None and _METHODS not in names:
+            raise InputError("--baseline is what -m is compared with: name methods with -m, or leave it out")
         experiments_named(names)
         return names
 
@@ -128,6 +149,8 @@ class EvaluationOptions(OptionGroup):
             seed=self.seed,
             against_paper=self.against_paper,
             rules=self.rule or (),
+            methods=self.method or (),
+            baseline=self.baseline,
             slots=self.slots,
             n_workers=self.workers or os.cpu_count() or 1,
             watch=lambda share, what: display.tell(share, what, f"{share:.0%}"),

@@ -26,6 +26,7 @@ from distrivote.evaluation.scoring import Scores, has_confidence, score
 from distrivote.evaluation.studies import shared_questions, studies_of
 from distrivote.nouns import verb
 from distrivote.voting.caveats import in_majority_only
+from distrivote.voting.methods import parse_method
 
 DEFAULT_EXPERIMENTS = ("main",)
 
@@ -40,6 +41,8 @@ def evaluate(
     against_paper: bool = False,
     rules: Sequence[str] = (),
     slots: int | None = None,
+    methods: Sequence[str] = (),
+    baseline: str | None = None,
     n_workers: int = 1,
     watch: Callable[[float, str], None] | None = None,
     clock: Callable[[], float] | None = None,
@@ -54,6 +57,8 @@ def evaluate(
         against_paper: Show the paper's numbers next to the measured ones.
         rules: The stopping rules that `stopping` compares, by name; none: its own choice.
         slots: Trajectories in progress at a time, for `stopping`; None: one after the other.
+        methods: What `methods` compares, by name; none: its own choice.
+        baseline: The method that they are compared with; None: majority voting.
         n_workers: Processes; the numbers do not depend on it.
         watch: Called with the share that is done, 0 to 1, and the current task.
         clock: Returns seconds. With it, the time of each experiment and of each split is measured: these
@@ -63,12 +68,16 @@ def evaluate(
     wanted = experiments_named(experiments)
     _check(sets, n_repeats)
     _check_stopping(rules, slots)
+    named = tuple(parse_method(name).name for name in methods)
+    against = None if baseline is None else parse_method(baseline).name
     chosen = min(EVALUATION_BUDGET, *(each.smallest for each in sets)) if budget is None else budget
     check_budget(sets, chosen)
     studies, notes = studies_of(sets)
     shared, told = shared_questions(sets, studies)
     known = published() if against_paper else None
-    setting = Setting(sets, studies, chosen, n_repeats, seed, known, clock, shared, tuple(rules), slots)
+    setting = Setting(
+        sets, studies, chosen, n_repeats, seed, known, clock, shared, tuple(rules), slots, named, against
+    )
     beside = paper_notes(known, sets, studies) if known is not None else []
     tell = watch or (lambda _part, _what: None)
     asks = [ask for experiment in wanted for ask in experiment.asks(setting)]

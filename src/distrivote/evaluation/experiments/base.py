@@ -50,6 +50,12 @@ class Setting:
     slots: int | None = None
     """Trajectories in progress at a time, where stopping rules are replayed; None: one after the other."""
 
+    methods: tuple[str, ...] = ()
+    """Methods to compare; none: those that the experiment has."""
+
+    baseline: str | None = None
+    """The method that they are compared with; None: majority voting."""
+
     def arm(self, source: int) -> PoolSet:
         """Return a set with the questions on which it is compared."""
         return self.sets[source].only(self.shared.get(source))

@@ -9,6 +9,7 @@ from distrivote.evaluation.experiments import (
     answers,
     calibration,
     confidence,
+    methods,
     sampling,
     separation,
     settings,
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     each.name: each
     for each in (
         *voting.EXPERIMENTS,
+        *methods.EXPERIMENTS,
         *splits.EXPERIMENTS,
         *sweeps.EXPERIMENTS,
         *thresholds.EXPERIMENTS,
