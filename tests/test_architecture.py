@@ -15,7 +15,7 @@ PACKAGE = Path(distrivote.__file__).parent
 
 # Data flows one way: a module imports only from its own line and the lines above it.
 LAYERS = [
-    {"defaults", "errors", "faces", "nouns"},
+    {"defaults", "errors", "faces", "names", "nouns"},
     {"prompts"},
     {"problem"},
     {"trajectory"},

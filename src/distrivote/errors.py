@@ -91,7 +91,7 @@ class UnknownNameError(InputError):
     """A name that does not exist; the hint lists the nearest ones that do."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, argument: str | None = None) -> None:
-        hint = suggestion(name, list(known))
+        hint = suggestion(name, [each for each in known if each != name])
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
         super().__init__(f"unknown {kind} {shown!r}", hint=hint, argument=argument)
 

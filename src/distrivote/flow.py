@@ -13,10 +13,11 @@ import re
 from collections.abc import Generator, Iterable
 from contextlib import closing
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Same
 from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.kinds.kind import Kind
-from distrivote.confidence import Measure
+from distrivote.answers.kinds.names import OwnAnswer
+from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_judge
@@ -26,9 +27,9 @@ from distrivote.problem import Problem
 from distrivote.solution import Solution
 from distrivote.steering import Steering
 from distrivote.trajectory import Trajectory
-from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.methods import Method
 from distrivote.voting.probability import Calibration
-from distrivote.voting.stopping import StopRule
+from distrivote.voting.stopping import OwnStopRule, StopRule
 
 
 def solve(
@@ -36,17 +37,18 @@ def solve(
     question: Problem | str,
     *,
     budget: int = BUDGET,
-    method: str | Pipeline = METHOD,
+    method: Method = METHOD,
     steering: Steering = "auto",
     params: SamplingParams | None = None,
-    stop_when: str | StopRule | None = None,
-    answer: str | Kind = ANSWER,
+    stop_when: str | StopRule | OwnStopRule | None = None,
+    answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
-    same: str | Equality | None = None,
-    measure: str | Measure | None = None,
+    same: Same | None = None,
+    measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     calibration: Calibration | None = None,
     min_probability: float = MIN_PROBABILITY,
+    max_error: float | None = None,
     watch: Watch | None = None,
 ) -> Solution:
     """Sample `budget` trajectories, steered by a controller, and vote.
@@ -58,7 +60,7 @@ def solve(
         engine: Where trajectories come from.
         question: A text, or a `Problem` with a template of its own.
         budget: How many trajectories.
-        method: How to vote, by name or a `Pipeline`.
+        method: How to vote: a name, a function (classes, confidences) -> class or scores, or a `Pipeline`.
         steering: What steers the sampling: "auto" is SelfStepConf, None is plain sampling, or a controller.
         params: How to sample.
         stop_when: A rule that ends the sampling once the vote is settled, such as gain (docs/stopping.md).
@@ -75,6 +77,8 @@ def solve(
             answer says, if not said.
         calibration: Where probabilities come from, if not from the one that ships.
         min_probability: An answer that is less probable is withheld: see `Solution.withheld`.
+        max_error: Withhold so many answers that at most this share of the given ones is wrong, as far as
+            labelled questions in the calibration prove it: see `voting.promises` for the promise.
         watch: Called now and then with how far it has come.
     """
     params = params or SamplingParams()
@@ -92,6 +96,7 @@ def solve(
         k=params.k,
         calibration=calibration,
         min_probability=min_probability,
+        max_error=max_error,
     )
     failure = None
     try:
@@ -109,11 +114,11 @@ def sample(
     budget: int = BUDGET,
     steering: Steering = "auto",
     params: SamplingParams | None = None,
-    stop_when: str | StopRule | None = None,
-    answer: str | Kind = ANSWER,
+    stop_when: str | StopRule | OwnStopRule | None = None,
+    answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
-    same: str | Equality | None = None,
-    measure: str | Measure | None = None,
+    same: Same | None = None,
+    measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Watch | None = None,
 ) -> Generator[Trajectory]:
@@ -184,16 +189,17 @@ def solution_of(
     question: Problem | str,
     trajectories: Iterable[Trajectory],
     *,
-    method: str | Pipeline = METHOD,
+    method: Method = METHOD,
     steering: Steering = "auto",
-    answer: str | Kind = ANSWER,
+    answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
-    same: str | Equality | None = None,
-    measure: str | Measure | None = None,
+    same: Same | None = None,
+    measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     n_asked: int | None = None,
     calibration: Calibration | None = None,
     min_probability: float = MIN_PROBABILITY,
+    max_error: float | None = None,
 ) -> Solution:
     """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these.
 
@@ -212,6 +218,7 @@ def solution_of(
         extract=extract,
         calibration=calibration,
         min_probability=min_probability,
+        max_error=max_error,
     )
     for trajectory in trajectories:
         poll.add(trajectory)

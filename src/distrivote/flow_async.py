@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Same
 from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.kinds.kind import Kind
-from distrivote.confidence import Measure
+from distrivote.answers.kinds.names import OwnAnswer
+from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_judge
@@ -26,9 +27,9 @@ from distrivote.problem import Problem
 from distrivote.solution import Solution
 from distrivote.steering import Steering
 from distrivote.trajectory import Trajectory
-from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.methods import Method
 from distrivote.voting.probability import Calibration
-from distrivote.voting.stopping import StopRule
+from distrivote.voting.stopping import OwnStopRule, StopRule
 
 
 async def asolve(
@@ -36,17 +37,18 @@ async def asolve(
     question: Problem | str,
     *,
     budget: int = BUDGET,
-    method: str | Pipeline = METHOD,
+    method: Method = METHOD,
     steering: Steering = "auto",
     params: SamplingParams | None = None,
-    stop_when: str | StopRule | None = None,
-    answer: str | Kind = ANSWER,
+    stop_when: str | StopRule | OwnStopRule | None = None,
+    answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
-    same: str | Equality | None = None,
-    measure: str | Measure | None = None,
+    same: Same | None = None,
+    measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     calibration: Calibration | None = None,
     min_probability: float = MIN_PROBABILITY,
+    max_error: float | None = None,
     watch: Watch | None = None,
 ) -> Solution:
     """Do what `solve` does, without blocking the event loop."""
@@ -65,6 +67,7 @@ async def asolve(
         k=params.k,
         calibration=calibration,
         min_probability=min_probability,
+        max_error=max_error,
     )
     failure = None
     try:
@@ -82,11 +85,11 @@ async def asample(
     budget: int = BUDGET,
     steering: Steering = "auto",
     params: SamplingParams | None = None,
-    stop_when: str | StopRule | None = None,
-    answer: str | Kind = ANSWER,
+    stop_when: str | StopRule | OwnStopRule | None = None,
+    answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
-    same: str | Equality | None = None,
-    measure: str | Measure | None = None,
+    same: Same | None = None,
+    measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Watch | None = None,
 ) -> AsyncGenerator[Trajectory]:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distrivote.answers.equality import Equality
+from distrivote.answers.equality import Equality, Same
 from distrivote.answers.extract import OwnExtractor, extractor
 from distrivote.answers.judging import (
     MODEL,
@@ -37,13 +37,13 @@ from distrivote.answers.judging import (
 from distrivote.answers.kinds.composing import composed
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.looks import Look, kind_of_replies, look_of
-from distrivote.answers.kinds.names import asked_kind
+from distrivote.answers.kinds.names import OwnAnswer, asked_kind
 from distrivote.answers.kinds.own import own_kind
 from distrivote.answers.kinds.programs import CODE, code_kind
 from distrivote.answers.kinds.prose import TEXT
 from distrivote.answers.kinds.values import CHOICE, MATH, choice_kind
 from distrivote.answers.structured.fields import Composed
-from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, STATED, Measure
+from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, STATED, Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, MAX_BUDGET, METHOD, MIN_PROBABILITY, STOP_FIRST_ROUND
 from distrivote.errors import InputError
 from distrivote.nouns import count
@@ -54,14 +54,13 @@ from distrivote.solution import Solution
 from distrivote.splitting import DelimiterSplitter
 from distrivote.steering import Controller, Steering, steering_of
 from distrivote.trajectory import CUT_OFF, Trajectory
-from distrivote.voting.abstaining import check_min_probability
+from distrivote.voting.abstaining import asked_probability
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.filters import mixture_cut
 from distrivote.voting.kernels.pools import FloatArray, IntArray
-from distrivote.voting.methods import method_of
-from distrivote.voting.pipeline import Pipeline
+from distrivote.voting.methods import Method, method_of
 from distrivote.voting.probability import Calibration
-from distrivote.voting.stopping import StopRule, stop_rule
+from distrivote.voting.stopping import OwnStopRule, StopRule, stop_rule
 from distrivote.voting.tally import Outcome, Tally
 from distrivote.voting.vote import elect, vote
 
@@ -94,6 +93,8 @@ class Poll:
         k: How many of the most probable tokens a confidence is made of.
         calibration: Where probabilities come from, if not from the one that ships.
         min_probability: An answer below it is withheld.
+        max_error: Withhold so many answers that at most this share of the given ones is wrong: a promise with
+            conditions (`voting.promises`), for which the calibration needs labelled questions.
         eager: Whether a trajectory is read when it is added. Then other threads may call `tally` and
             `reading` meanwhile. Otherwise all are read together when somebody asks, which is faster. A poll
             with a rule or a warm-up is always eager.
@@ -110,17 +111,18 @@ class Poll:
         problem: Problem | str,
         *,
         budget: int = BUDGET,
-        method: str | Pipeline = METHOD,
+        method: Method = METHOD,
         steering: Steering = "auto",
-        stop_when: str | StopRule | None = None,
-        answer: str | Kind = ANSWER,
+        stop_when: str | StopRule | OwnStopRule | None = None,
+        answer: str | Kind | OwnAnswer = ANSWER,
         run_code: bool = False,
-        same: str | Equality | None = None,
-        measure: str | Measure | None = None,
+        same: Same | None = None,
+        measure: str | Measure | OwnMeasure | None = None,
         extract: str | re.Pattern[str] | OwnExtractor | None = None,
         k: int = DEFAULT_K,
         calibration: Calibration | None = None,
         min_probability: float = MIN_PROBABILITY,
+        max_error: float | None = None,
         eager: bool = False,
     ) -> None:
         self.problem = problem_of(problem)
@@ -167,7 +169,13 @@ class Poll:
             eager=self.eager,
         )
         self._calibration = calibration
-        self._min_probability = check_min_probability(min_probability)
+        self._min_probability = asked_probability(min_probability, max_error, calibration, self.method.name)
+        if max_error is not None and self.rule is not None:
+            raise InputError(
+                "a promise about errors holds for a fixed number of trajectories, and a rule ends them early",
+                hint="leave out `max_error` or `stop_when`",
+                argument="max_error",
+            )
         self._others: list[Reading] = []
         self._n_begun = 0
         self._verdict = (0, False)

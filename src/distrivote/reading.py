@@ -24,10 +24,11 @@ from distrivote.confidence import (
     DEFAULT_MEASURE,
     STATED,
     Measure,
+    OwnMeasure,
     TokenValues,
     TrajectoryConfidence,
     entries_given,
-    measure_named,
+    measure_of,
     token_entropy,
     unstated,
 )
@@ -36,7 +37,7 @@ from distrivote.confidence.tokens import check_k
 from distrivote.defaults import SPLIT
 from distrivote.errors import InputError
 from distrivote.nouns import count, verb
-from distrivote.splitting import Splitter, splitter, step_ends
+from distrivote.splitting import OwnSplit, Splitter, splitter, step_ends
 from distrivote.steering import ENDED
 from distrivote.trajectory import CUT_OFF, Floats, Interventions, Trajectory
 
@@ -107,15 +108,14 @@ class Reader:
     def of(
         cls,
         extract: str | re.Pattern[str] | OwnExtractor | Kind = "auto",
-        measures: Iterable[str | Measure] = (DEFAULT_MEASURE,),
-        split: str | Splitter = SPLIT,
+        measures: Iterable[str | Measure | OwnMeasure] = (DEFAULT_MEASURE,),
+        split: str | Splitter | OwnSplit = SPLIT,
         k: int = DEFAULT_K,
         steered_by: Splitter | None = None,
     ) -> Self:
         """Return a reader; each part is a name or an object of one's own."""
         check_k(k)
-        named = tuple(measure_named(each) if isinstance(each, str) else each for each in measures)
-        steps = splitter(split) if isinstance(split, str) else split
+        named, steps = tuple(map(measure_of, measures)), splitter(split)
         return cls(extract if isinstance(extract, Kind) else own_kind(extract), named, steps, k, steered_by)
 
     def read(self, trajectories: Sequence[Trajectory], k: int | None = None) -> list[Reading]:

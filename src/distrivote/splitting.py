@@ -17,15 +17,16 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, repeat
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import InputError
+from distrivote.names import SPLITTER, Own, check_call, found, own_of, unknown
 
 _TEXT = re.compile(r"\S")
 
@@ -112,8 +113,25 @@ class EntropySplitter:
         return _EntropyStream(self.threshold, self.min_tokens)
 
 
-def splitter(name: str) -> Splitter:
-    """Return the splitter that a name stands for.
+OwnSplit: TypeAlias = Callable[[str], bool]
+"""A function of one's own: the text of a step so far -> whether it ends here."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSplitter:
+    """A function of the user's as a splitter."""
+
+    name: str
+    ends: OwnSplit = field(compare=False)
+
+    uses_entropy: ClassVar[bool] = False
+
+    def start(self) -> StepStream:
+        return _OwnStream(self.ends)
+
+
+def splitter(name: str | Splitter | OwnSplit) -> Splitter:
+    """Return the splitter that a name stands for; a splitter unchanged, and a function as one.
 
     `paragraph` (or "\\n\\n"), `line` (or "\\n"), `exact` (only a token that is "\\n\\n" and nothing
     else), `window:512` (that many tokens), `entropy` (or `entropy:0.5`, in nats).
@@ -121,6 +139,8 @@ def splitter(name: str) -> Splitter:
     >>> splitter("window:512")
     WindowSplitter(n_tokens=512)
     """
+    if not isinstance(name, str):
+        return _own_splitter(Own("own", name) if hasattr(name, "start") else own_of(SPLITTER, name))
     # A shell passes a backslash and an n where Python has a newline.
     plain = name.replace("\\n", "\n")
     if plain in _NAMED:
@@ -133,7 +153,18 @@ def splitter(name: str) -> Splitter:
             return EntropySplitter(float(value))
         except ValueError:
             pass
-    raise UnknownNameError("splitter", name, SPLITTERS, argument="split")
+    own = found(SPLITTER, name, SPLITTERS)
+    if own is None:
+        raise unknown(SPLITTER, name, SPLITTERS)
+    return _own_splitter(own)
+
+
+def _own_splitter(own: Own) -> Splitter:
+    if hasattr(own.value, "start") and not isinstance(own.value, type):
+        made: Splitter = own.value
+        return made
+    check_call(SPLITTER, own, 1)
+    return OwnSplitter(own.name, own.value)
 
 
 _NAMED: dict[str, Splitter] = {
@@ -211,6 +242,24 @@ class _DelimiterStream:
 
     def flush(self) -> bool:
         pending, self._started, self._tail = self._started, False, ""
+        return pending
+
+
+class _OwnStream:
+    __slots__ = ("_ends", "_text")
+
+    def __init__(self, ends: OwnSplit) -> None:
+        self._ends, self._text = ends, ""
+
+    def push(self, text: str, entropy: float = math.nan) -> bool:  # noqa: ARG002
+        self._text += text
+        if not _has_text(self._text) or not self._ends(self._text):
+            return False
+        self._text = ""
+        return True
+
+    def flush(self) -> bool:
+        pending, self._text = _has_text(self._text), ""
         return pending
 
 

@@ -39,7 +39,7 @@ def test_auto_is_the_papers_selfstepconf() -> None:
 
 @pytest.mark.parametrize("wrong", [7, True, SelfStepConf, object()])
 def test_what_is_no_controller_is_an_input_error(wrong: object) -> None:
-    with pytest.raises(InputError, match="give 'auto', a controller or None"):
+    with pytest.raises(InputError, match="give 'auto', None, or a function"):
         steering_of(wrong)  # type: ignore[arg-type]
 
 

@@ -20,13 +20,15 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from distrivote.answers.forms import form_of, is_formula, normal_form, plainly_equal
 from distrivote.answers.mathverify import MathEqual, math_equal, shared_verifier
 from distrivote.answers.remarks import Remarks
 from distrivote.defaults import SAME
-from distrivote.errors import InputError, MissingPackageError, UnknownNameError
+from distrivote.errors import InputError, MissingPackageError
+from distrivote.names import SAME as ROLE
+from distrivote.names import Own, check_call, found, own_of, unknown
 
 Equal: TypeAlias = Callable[[str, str], bool]
 Key: TypeAlias = Callable[[str], Hashable]
@@ -134,8 +136,8 @@ class Comparing(Protocol):
     def same(self) -> Equality: ...
 
 
-Same: TypeAlias = str | Equality | Comparing
-"""A name, an `Equality`, or a kind of answer."""
+Same: TypeAlias = str | Equality | Comparing | Callable[..., Any]
+"""A name, an `Equality`, a kind of answer, or a function: (a, b) -> bool, or (answer) -> key."""
 
 
 class NotationOnly:
@@ -232,11 +234,26 @@ def equality(same: Same | None = None) -> Equality:
         return same
     if isinstance(same, Comparing):
         return same.same
+    if callable(same):
+        return _own_equality(own_of(ROLE, same))
     if same is not None and not isinstance(same, str):
         raise InputError(
-            f"same is {same!r}", hint=f"give one of {', '.join(NAMED)}, or an Equality", argument="same"
+            f"same is {same!r}",
+            hint=f"give one of {', '.join(NAMED)}, a function (a, b) -> bool, or an Equality",
+            argument="same",
         )
     name = SAME if same is None else same
-    if name not in NAMED:
-        raise UnknownNameError("way to compare answers", name, NAMED, argument="same")
-    return NAMED[name]
+    if name in NAMED:
+        return NAMED[name]
+    # `judge` and `command:CMD` are read elsewhere, where they can be carried out.
+    own = found(ROLE, name, (*NAMED, "judge", "command"))
+    if own is None:
+        raise unknown(ROLE, name, NAMED)
+    return _own_equality(own)
+
+
+def _own_equality(own: Own) -> Equality:
+    if isinstance(own.value, Equality):
+        return replace(own.value, name=own.name)
+    is_pairwise = check_call(ROLE, own, 2, 1) == 2
+    return Equality(own.name, equal=own.value) if is_pairwise else Equality(own.name, key=own.value)

@@ -11,8 +11,11 @@ from distrivote.benchmarks.benchmark import Benchmark, system_of
 from distrivote.benchmarks.files import read
 from distrivote.benchmarks.hub import Home, fetch
 from distrivote.benchmarks.levels import DEFAULT_SIZE
+from distrivote.benchmarks.own import own_benchmark
 from distrivote.benchmarks.question_table import QuestionTable
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import InputError
+from distrivote.names import BENCHMARK, unknown
+from distrivote.names import found as found_own
 from distrivote.problem import Problem
 
 BENCHMARKS: dict[str, str] = {
@@ -67,7 +70,7 @@ def load(
 
     Args:
         name_or_path: A name from `BENCHMARKS`, NAME@REVISION for a published one as it was then, NAME=FILE
-            for a local copy of it, or a path.
+            for a local copy of it, a path, or package.module:function for one of your own.
         path: The local copy of a named benchmark, the same as NAME=FILE.
         limit: The number of problems to use, from the first on.
         spread: Spread the problems of `limit` over the benchmark (see `Benchmark.spread`).
@@ -96,16 +99,18 @@ def load(
         if not after:
             raise InputError(f"{name} names no revision: write {before}@REVISION")
         name, revision = before, after
+    own = None if name in BENCHMARKS or os.path.exists(name) else found_own(BENCHMARK, name, BENCHMARKS)
     if name in _BUILT_IN:
         found = _made(name, path, seed, DEFAULT_SIZE if size is None else size)
     else:
-        _check_known(name, path)
+        if own is None:
+            _check_known(name, path)
         if size is not None or seed != 0:
             asked = f"a size ({size})" if size is not None else f"a seed ({seed})"
             raise InputError(
                 f"{name} is not made from a seed, so it can't be given {asked}: use limit for fewer problems"
             )
-        found = _read(name, path, revision)
+        found = own_benchmark(own) if own is not None else _read(name, path, revision)
     found = replace(found, system=system_of(found.problems))  # of all, whatever the limit
     if limit is None:
         return found
@@ -133,7 +138,7 @@ def _check_known(name: str, path: str | os.PathLike[str] | None) -> None:
     """Raise UnknownNameError unless it is a name or, without `path`, a path."""
     is_path = os.path.exists(os.path.expanduser(name)) or _looks_like_a_path(name)
     if name not in _PUBLISHED and (path is not None or not is_path):
-        raise UnknownNameError("benchmark", name, BENCHMARKS)
+        raise unknown(BENCHMARK, name, BENCHMARKS)
 
 
 def _looks_like_a_path(name: str) -> bool:

@@ -84,7 +84,7 @@ def ask(
     check_budget(budget)
     method, measure = vote.pipeline(), vote.measure()
     calibration = belief.read()
-    controller = steering.steering()
+    controller = steering.chosen()
     choice = model.choice()
     params = sampling.params(choice)
     problem = _problem(question, put.template_or(choice.default_template), put.system)
@@ -101,6 +101,7 @@ def ask(
         k=params.k,
         calibration=calibration,
         min_probability=belief.min_probability,
+        max_error=belief.max_error,
         eager=True,
     )
     affordable(costs.max_cost, costs.price)

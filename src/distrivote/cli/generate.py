@@ -81,7 +81,8 @@ class BenchmarkOptions(OptionGroup):
         typer.Argument(
             metavar="BENCHMARK",
             help="arithmetic, easy-choice, notes, aime2024, aime2025, hmmt2025, brumo2025, gpqa-diamond,"
-            " gsm8k, NAME=FILE for a local copy, or a file with question and answer.",
+            " gsm8k, NAME=FILE for a local copy, a file with question and answer, or"
+            " package.module:function.",
         ),
     ]
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N questions.")] = None
@@ -160,7 +161,7 @@ def generate(
 
     check_budget(budget)
     max_tokens_total = limits.n_tokens()
-    controller, choice = steering.steering(), model.choice()
+    controller, choice = steering.chosen(), model.choice()
     settings = RunSettings(
         *(put.put(asked.load()), sampling.params(choice), controller, budget, asked.limit),
         rule=stop_rule(stop_when),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distrivote.evaluation.paper.grid import Arm, Stage
     from distrivote.evaluation.paper.model_settings import ModelSettings
     from distrivote.generation.settings import RunSettings
-    from distrivote.steering import SelfStepConf
+    from distrivote.steering import Controller
 
 _CHOICE = ("gpqa-diamond", "easy-choice")
 """Benchmarks of multiple choice, which always say how to answer."""
@@ -63,7 +63,7 @@ class Grid:
             thinking=settings.thinking,
         )
 
-    def controller(self, arm: Arm) -> SelfStepConf | None:
+    def controller(self, arm: Arm) -> Controller | None:
         return self.steering_in(arm).controller()
 
     def check(self, stage: Stage) -> None:

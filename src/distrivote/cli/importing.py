@@ -37,7 +37,7 @@ def import_files(
             "--format",
             metavar="NAME",
             help="deepconf, ssc-steps, openai, vllm, lm-eval, inspect, nemo-skills, search-and-learn,"
-            " self-certainty or table; by default found out.",
+            " self-certainty, table, or package.module:function; by default found out.",
         ),
     ] = None,
     extract: Annotated[

@@ -11,6 +11,8 @@ from distrivote.cli.groups import OptionGroup
 from distrivote.defaults import ANSWER, MAX_SPOOL, MEASURE, METHOD, MIN_PROBABILITY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distrivote.answers.equality import Equality
     from distrivote.answers.kinds import Kind
     from distrivote.answers.structured.schema import Schema
@@ -34,7 +36,8 @@ Method = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help="How to vote: auto is the careful choice, dis-gmm the paper's, sc the majority.",
+        help="How to vote: auto is the careful choice, dis-gmm the paper's, sc the majority,"
+        " package.module:function your own.",
         rich_help_panel=_VOTE,
     ),
 ]
@@ -46,7 +49,7 @@ Same = Annotated[
         help="When two answers are one: text (as written), notation, math (formulas too), choice, short,"
         " json, tool, program or content; ask, serve: judge (the model decides), embeddings or"
         " embeddings:MODEL (texts only, by --base-url); ask, serve, vote, show, evaluate: command:CMD (a"
-        " program decides); by default as the kind of answer says.",
+        " program decides); package.module:function; by default as the kind of answer says.",
         show_default=False,
         rich_help_panel=_VOTE,
     ),
@@ -57,7 +60,8 @@ Answer = Annotated[
         "--answer",
         metavar="KIND",
         help="What an answer is: math, number, choice, short, label:A,B, json, json:fields, tool, code or"
-        " text; auto goes by the question, else by the replies (see docs/answers.md).",
+        " text, or package.module:function; auto goes by the question, else by the replies (see"
+        " docs/answers.md).",
         rich_help_panel=_VOTE,
     ),
 ]
@@ -109,8 +113,8 @@ class MethodOptions(OptionGroup):
         typer.Option(
             metavar="NAME",
             help=f"The measure to vote with, {MEASURE} by default: mean, tail, lowest-group,"
-            " bottom-groups, logprob, perplexity, entropy, self-certainty, length, or stated, which asks each"
-            " reply how sure it is.",
+            " bottom-groups, logprob, perplexity, entropy, self-certainty, length, stated, which asks each"
+            " reply how sure it is, or package.module:function.",
             show_default=False,
         ),
     ] = None
@@ -220,6 +224,15 @@ class BeliefOptions(OptionGroup):
     min_probability: Annotated[
         float, typer.Option(metavar="P", help="Withhold an answer that is less probable than this, 0 to 1.")
     ] = MIN_PROBABILITY
+    max_error: Annotated[
+        float | None,
+        typer.Option(
+            metavar="A",
+            help="Withhold so much that at most this share of the given answers is wrong: proven for"
+            " questions like those of distrivote calibrate --max-error, whose file --calibration names.",
+            show_default=False,
+        ),
+    ] = None
     calibration: Annotated[
         str | None,
         typer.Option(
@@ -234,13 +247,24 @@ class BeliefOptions(OptionGroup):
         """Return the calibration that is named; a probability that is invalid is refused here too."""
         from distrivote.voting.abstaining import check_min_probability
         from distrivote.voting.probability import Calibration
+        from distrivote.voting.promises import check_max_error
 
         check_min_probability(self.min_probability)
+        if self.max_error is not None:
+            check_max_error(self.max_error)
         if self.calibration is None:
             return Calibration()
         from distrivote.store.calibrations import read_calibration
 
         return read_calibration(self.calibration)
+
+    def least(self, calibration: Calibration, methods: Iterable[str]) -> float:
+        """Return how probable an answer of these methods must be."""
+        from distrivote.voting.abstaining import asked_probability
+
+        return max(
+            asked_probability(self.min_probability, self.max_error, calibration, name) for name in methods
+        )
 
 
 @dataclass(frozen=True, slots=True)

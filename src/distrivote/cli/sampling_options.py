@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -65,7 +65,8 @@ Split = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Where steps end: paragraph (the default), line, exact, window:N or entropy.",
+        help="Where steps end: paragraph (the default), line, exact, window:N, entropy, or"
+        " package.module:function.",
         show_default=False,
     ),
 ]
@@ -136,11 +137,21 @@ AsPublished = Annotated[
         " by default with --split exact; not with servers.",
     ),
 ]
+SteeringName = Annotated[
+    str | None,
+    typer.Option(
+        "--steering",
+        metavar="NAME",
+        help="A controller of your own in the place of SelfStepConf: package.module:object.",
+        show_default=False,
+    ),
+]
 StopWhen = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="Stop sampling once the vote is settled: gain, sure, anytime, ... (see docs/stopping.md).",
+        help="Stop sampling once the vote is settled: gain, sure, anytime, ... (see docs/stopping.md), or"
+        " package.module:function.",
         show_default=False,
         rich_help_panel=_SAMPLING,
     ),
@@ -159,7 +170,7 @@ class ModelOptions(OptionGroup):
         typer.Option(
             metavar="NAME",
             help="embedded, openai (any compatible server; OPENAI_BASE_URL without --base-url), vllm or"
-            " transformers; by default openai with --base-url, else embedded.",
+            " transformers, or package.module:object; by default openai with --base-url, else embedded.",
             show_default=False,
         ),
     ] = None
@@ -269,26 +280,41 @@ class SteeringOptions(OptionGroup):
     split: Split = None
     guard: Guard = False
     as_published: AsPublished = False
+    steering: SteeringName = None
 
-    def controller(self) -> SelfStepConf | None:
+    def controller(self) -> Controller | None:
         """Return the controller that the options describe; None without --ssc."""
+        from distrivote.errors import InputError
+        from distrivote.steering import steering_of
+
+        if self.steering is not None:
+            if self.ssc or self.as_published:
+                raise InputError(
+                    "--steering takes the place of SelfStepConf: leave out --ssc and --as-published, or"
+                    " --steering"
+                )
+            return steering_of(self.steering)
+        return self.reflecting(self.ssc)
+
+    def reflecting(self, ssc: bool | None) -> SelfStepConf | None:
+        """Return SelfStepConf with these options; None if it is off."""
         from distrivote.errors import InputError
         from distrivote.splitting import splitter
         from distrivote.steering import SelfStepConf
 
-        if self.as_published and self.ssc is False:
+        if self.as_published and ssc is False:
             raise InputError(
                 "--as-published says how SelfStepConf reflects, and SelfStepConf is off: leave it or --no-ssc"
                 " and --deepconf out"
             )
         steps = splitter(self.split or ("exact" if self.as_published else SPLIT))
-        if self.ssc is False:
+        if ssc is False:
             return None
         settings = (self.alpha, self.delta, self.reflection, self.split, self.guard, self.as_published)
         is_usual = settings == (ALPHA, DELTA, REFLECTION, None, False, False)
         return SelfStepConf(
             *(self.alpha, self.delta, self.reflection, steps, self.guard, self.as_published),
-            optional=self.ssc is None and is_usual,
+            optional=ssc is None and is_usual,
         )
 
 
@@ -317,7 +343,7 @@ class OnlineOptions(SteeringOptions):
         ),
     ] = False
 
-    def steering(self) -> Controller | None:
+    def chosen(self) -> Controller | None:
         """Return what steers the trajectories; None for plain sampling."""
         from distrivote.errors import InputError
         from distrivote.splitting import splitter
@@ -332,14 +358,20 @@ class OnlineOptions(SteeringOptions):
                 argument="online",
             )
         ends = deepconf is not None or self.online
-        shared = {each.name: getattr(self, each.name) for each in fields(SteeringOptions)}
-        is_reflecting = (bool(self.ssc) and deepconf is None) if ends else self.ssc
-        controller = SteeringOptions(**shared | {"ssc": is_reflecting}).controller()
-        if not self.online:
-            return deepconf or controller
-        return DistriVotingOnline(
-            steps=controller or SelfStepConf(delta=0.0, split=splitter(self.split or SPLIT))
-        )
+        if ends and self.steering is not None:
+            other = "deepconf" if self.online is False else "online"
+            raise InputError(
+                f"`steering` and `{other}` both steer trajectories",
+                hint="leave out one of them",
+                argument="steering",
+            )
+        if not ends:
+            return self.controller()
+        reflecting = self.reflecting(bool(self.ssc) and deepconf is None)
+        if deepconf is not None:
+            return deepconf
+        plain = SelfStepConf(delta=0.0, split=splitter(self.split or SPLIT))
+        return DistriVotingOnline(steps=reflecting or plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import say
 from distrivote.cli.options import Answer, BeliefOptions, MethodOptions, RunCode, Same
-from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc
+from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc, SteeringName
 from distrivote.cli.words import worded
 from distrivote.defaults import (
     ANSWER,
@@ -91,6 +91,7 @@ class ServerOptions(OptionGroup):
     ] = MAX_CONCURRENCY
     max_tokens: MaxTokens = None
     ssc: Ssc = None
+    steering: SteeringName = None
     template: Annotated[
         str | None,
         typer.Option(
@@ -160,6 +161,7 @@ class ServerOptions(OptionGroup):
             run=None if self.run is None else Path(self.run),
             hosts=LOOPBACK if key is None else (),
             ssc=self.ssc,
+            steering=self.steering,
             answer=self.answer,
             run_code=self.run_code,
             strict=self.strict,
@@ -199,8 +201,10 @@ def serve(
         same=same,
         measure=vote.measure(),
         min_probability=belief.min_probability,
+        max_error=belief.max_error,
         calibration=belief.read(),
     )
+    belief.least(settings.calibration, [vote.pipeline().name])
     affordable(costs.max_cost, costs.price)
     _start_log(server.log_level)
     _serve(choice, vote.pipeline().name, settings, server.host, server.port, costs)

@@ -25,8 +25,10 @@ from distrivote.confidence.trajectories import (
     LENGTH,
     MEASURES,
     Measure,
+    OwnMeasure,
     TrajectoryConfidence,
     measure_named,
+    measure_of,
 )
 
 __all__ = [
@@ -36,10 +38,12 @@ __all__ = [
     "MEASURES",
     "STATED",
     "Measure",
+    "OwnMeasure",
     "TokenValues",
     "TrajectoryConfidence",
     "entries_given",
     "measure_named",
+    "measure_of",
     "step_confidences",
     "step_of",
     "token_confidence",

@@ -27,11 +27,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,7 +48,9 @@ from distrivote.confidence.tokens import (
     token_whole,
 )
 from distrivote.defaults import MEASURE
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import InputError
+from distrivote.names import MEASURE as ROLE
+from distrivote.names import Own, check_call, found, misfit, own_of, unknown
 from distrivote.trajectory import Floats, Trajectory
 
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -100,6 +102,9 @@ class Measure:
     needs: str = "usable log-probabilities"
     """What a trajectory without a confidence lacks, in words."""
 
+    advice: str = "ask the server for log-probabilities from before top-p and other truncation"
+    """What to do about values that are not positive."""
+
     whole: Callable[[Trajectory], Floats | None] = _no_whole
     """The values of the tokens from the whole distribution, which are preferred; None if there are none."""
 
@@ -137,8 +142,7 @@ class Measure:
         value = float(self.reduce(values)) if len(values) else np.nan
         if value <= 0:
             notes.append(
-                f"its {self.name} confidence is {value:g}, which is not a measurement: ask the"
-                " server for log-probabilities from before top-p and other truncation"
+                f"its {self.name} confidence is {value:g}, which is not a measurement: {self.advice}"
             )
             value = np.nan
         return TrajectoryConfidence(value, tokens.k, tuple(notes))
@@ -166,7 +170,48 @@ def measure_named(name: str) -> Measure:
         return Measure(name, _confidence, partial(_GROUPED[kind], n_tokens=n_tokens))
     if name in _PLAIN:
         return _PLAIN[name]
-    raise UnknownNameError("measure", name, (*MEASURES, LENGTH, STATED), argument="measure")
+    known = (*MEASURES, LENGTH, STATED)
+    own = found(ROLE, name, known)
+    if own is None:
+        raise unknown(ROLE, name, known)
+    return _own_measure(own)
+
+
+OwnMeasure: TypeAlias = Callable[[Trajectory], float]
+"""A function of one's own: positive, higher meaning surer; NaN or None for no confidence."""
+
+
+def measure_of(measure: str | Measure | OwnMeasure) -> Measure:
+    """Return the measure that is meant: by name, as an object, or made from a function.
+
+    >>> measure_of(lambda trajectory: len(trajectory.text)).of(Trajectory("four")).value
+    4.0
+    """
+    if isinstance(measure, str):
+        return measure_named(measure)
+    return measure if isinstance(measure, Measure) else _own_measure(own_of(ROLE, measure))
+
+
+def _own_measure(own: Own) -> Measure:
+    if isinstance(own.value, Measure):
+        return replace(own.value, name=own.name)
+    check_call(ROLE, own, 1)
+
+    def value_of(trajectory: Trajectory, _k: int) -> TokenValues:
+        value: Any = own.value(trajectory)
+        try:
+            return token_whole(np.array([np.nan if value is None else float(value)]))
+        except (TypeError, ValueError):
+            raise misfit(ROLE, own, f"returned {str(value)[:60]}") from None
+
+    return Measure(
+        own.name,
+        value_of,
+        _mean,
+        uses_top_k=False,
+        needs=f"a value of {own.name}",
+        advice="return a positive number, higher meaning surer, or NaN",
+    )
 
 
 def _confidence(trajectory: Trajectory, k: int) -> TokenValues:

@@ -15,6 +15,7 @@ from distrivote.defaults import MAX_TOKENS, MAX_TOKENS_BUILT_IN, MAX_TOKENS_LARG
 from distrivote.engines.base import BaseEngine
 from distrivote.engines.llamacpp.files import BUILT_IN
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.names import ENGINE, found, unknown
 from distrivote.prompts import AUTO, AUTO_WORKED
 
 ENGINES = ("embedded", "openai", "vllm", "transformers")
@@ -25,7 +26,7 @@ class EngineChoice:
     """An engine and its settings; it can be sent to another process."""
 
     engine: str = "embedded"
-    """A name from `ENGINES`."""
+    """A name from `ENGINES`, or one of your own."""
 
     model: str | None = None
     """None: the built-in model, or the only model of a server."""
@@ -36,8 +37,8 @@ class EngineChoice:
     """Arguments of the engine by name: n_slots, n_parallel, tensor_parallel_size, device, ..."""
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise UnknownNameError("engine", self.engine, ENGINES, argument="engine")
+        if self.engine not in ENGINES and found(ENGINE, self.engine, ENGINES) is None:
+            raise unknown(ENGINE, self.engine, ENGINES)
         if self.engine == "openai" and not self.base_urls:
             usual = os.environ.get("OPENAI_BASE_URL")
             if not usual:
@@ -108,6 +109,11 @@ def open_engine(
 
     `say` is called before every slow operation, `note` with what the user should know.
     """
+    own = None if choice.engine in ENGINES else found(ENGINE, choice.engine, ENGINES)
+    if own is not None:
+        from distrivote.engines.own import own_engine
+
+        return own_engine(own, choice.model, choice.options)
     if choice.engine == "openai":
         from distrivote.engines.openai.engine import OpenAIEngine
 
@@ -142,7 +148,7 @@ def open(
     Args:
         what: The URL of an OpenAI-compatible server; the path of a GGUF file or `hf:ORG/REPO/FILE`; ORG/NAME
             or a folder, which need `engine`; nothing for the built-in model.
-        engine: embedded, openai, vllm or transformers, if `what` leaves it open.
+        engine: embedded, openai, vllm, transformers or one of your own, if `what` leaves it open.
         say: Called with a sentence before every slow operation, and with what the user should know.
         options: Arguments of the engine's constructor, such as `model` and `api_key` of a server, `n_slots`
             of the embedded engine, or those of vLLM itself.

@@ -220,6 +220,10 @@ def sample_run(
         return generation.result()
 
 
+_STEERED = ("embedded", "vllm", "transformers")
+"""Engines that carry out every optional controller, so that they need not be opened to be asked."""
+
+
 def _steered_as_possible(
     engine: Engine | DeferredEngine, settings: RunSettings, path: str | None
 ) -> RunSettings:
@@ -233,7 +237,7 @@ def _steered_as_possible(
     if path is not None and is_run(path) and Manifest.load(Path(path)).ssc is not None:
         return replace(settings, controller=controller.required())
     if isinstance(engine, DeferredEngine):
-        if engine.name != "openai":
+        if engine.name in _STEERED:
             return settings
         engine = engine.opened
     return replace(settings, controller=carried_out(engine, controller))

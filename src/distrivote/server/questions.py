@@ -15,6 +15,7 @@ from distrivote.answers.kinds import Kind, asked_kind
 from distrivote.defaults import ANSWER, MIN_PROBABILITY, SPLIT
 from distrivote.engines.base import Engine, SamplingParams, Upstream
 from distrivote.errors import InputError
+from distrivote.names import only_loaded
 from distrivote.poll import Poll
 from distrivote.problem import Message, Problem, asking_confidence
 from distrivote.server.model_trust import ModelTrust
@@ -22,8 +23,9 @@ from distrivote.server.models import NamedModel
 from distrivote.server.schemas import AskRequest, SharedRequest, SscFields, VoteFields
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter
-from distrivote.steering import Controller, DistriVotingOnline, SelfStepConf
+from distrivote.steering import Controller, DistriVotingOnline, SelfStepConf, steering_of
 from distrivote.steering.deepconf import online_rule
+from distrivote.voting.abstaining import asked_probability
 from distrivote.voting.methods import parse_method
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
@@ -125,6 +127,7 @@ def conversation_of(turns: Sequence[Message], template: str | None) -> Problem:
     return Conversation(asked.content, template=last.template, turns=(*turns[:-1], *put))
 
 
+@only_loaded()
 def question_of(
     body: SharedRequest,
     named: NamedModel,
@@ -151,7 +154,7 @@ def question_of(
                 argument=name,
             )
     try:
-        method = _method(named.method or fields.method, backend)
+        method = _method(named.method or fields.method, backend, fields)
         budget = _budget(named.budget if fields.budget is None else fields.budget, backend.settings)
     except InputError as error:
         if named.method is not None:
@@ -179,18 +182,19 @@ def question_of(
         stop_when=stop_rule(fields.stop_when, method.name),
         model=body.model,
         return_trajectories=fields.return_trajectories,
-        min_probability=_least(fields.min_probability, backend.settings),
+        min_probability=_least(fields, method, backend.settings),
         calibration=backend.settings.calibration,
         model_trust=backend.model_trust,
         measure=backend.settings.measure,
     )
 
 
+@only_loaded()
 def question_of_page(body: AskRequest, backend: Backend) -> Question:
     """Return the question that the page asks."""
     if not body.question.strip():
         raise InputError("the question is empty: ask something")
-    method = _method(body.method, backend)
+    method = _method(body.method, backend, body)
     template = _checked(body.template or backend.settings.template)
     problem = Problem(body.question, template=template, system=body.system or None)
     return Question(
@@ -207,7 +211,7 @@ def question_of_page(body: AskRequest, backend: Backend) -> Question:
         params=_params(body, (), body.max_tokens, backend.settings),
         stop_when=stop_rule(body.stop_when, method.name),
         model=backend.engine.model,
-        min_probability=_least(body.min_probability, backend.settings),
+        min_probability=_least(body, method, backend.settings),
         calibration=backend.settings.calibration,
         model_trust=backend.model_trust,
         measure=backend.settings.measure,
@@ -235,15 +239,22 @@ def _answer(asked: str | None, settings: Settings) -> str | Kind:
     return asked_kind(name) or name
 
 
-def _method(method: str | None, backend: Backend) -> Pipeline:
+def _method(method: str | None, backend: Backend, fields: VoteFields | AskRequest) -> Pipeline:
     pipeline = backend.pipeline if method is None else parse_method(method)
-    if pipeline.trust is None or backend.model_trust is None:
+    # A promise about errors is one about votes on each question by itself.
+    is_alone = _max_error(fields, backend.settings) is not None
+    if pipeline.trust is None or backend.model_trust is None or is_alone:
         return pipeline
     return replace(pipeline, trust=backend.model_trust.trust(backend.engine.model))
 
 
-def _least(min_probability: float | None, settings: Settings) -> float:
-    return settings.min_probability if min_probability is None else min_probability
+def _max_error(fields: VoteFields | AskRequest, settings: Settings) -> float | None:
+    return settings.max_error if fields.max_error is None else fields.max_error
+
+
+def _least(fields: VoteFields | AskRequest, method: Pipeline, settings: Settings) -> float:
+    asked = settings.min_probability if fields.min_probability is None else fields.min_probability
+    return asked_probability(asked, _max_error(fields, settings), settings.calibration, method.name)
 
 
 def _budget(budget: int | None, settings: Settings) -> int:
@@ -268,6 +279,8 @@ def _steering(body: VoteFields | AskRequest, settings: Settings) -> Controller |
             )
         return online_rule(body.deepconf)
     if not body.online:
+        if body.ssc is None and settings.steering is not None:
+            return steering_of(settings.steering)
         return _reflecting(body.ssc, settings)
     steps = _reflecting(body.ssc or False, settings)
     return DistriVotingOnline(steps=steps) if steps is not None else DistriVotingOnline()

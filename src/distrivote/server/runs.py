@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from starlette.exceptions import HTTPException
 
 from distrivote.errors import InputError
+from distrivote.names import only_loaded
 from distrivote.report.documents import stored_trajectory_document, tally_document
 from distrivote.report.documents.fields import RunQuestion, RunRow, TrajectoryDocument
 from distrivote.report.printouts import unmeasured_notes
@@ -76,9 +77,14 @@ def run_json(path: Path) -> dict[str, Any]:
     }
 
 
+def _method(name: str) -> Pipeline:
+    with only_loaded():  # it came in a request
+        return parse_method(name)
+
+
 def questions_json(path: Path, method: str) -> dict[str, Any]:
     """Return every question with what the method and the majority say of it."""
-    pipeline = parse_method(method)
+    pipeline = _method(method)
     method, facts = pipeline.name, _facts(Run.open(path))
     rows: list[RunRow] = []
     notes: list[str] = []
@@ -141,7 +147,7 @@ def question_json(
     path: Path, question_id: str, method: str, calibration: Calibration | None = None
 ) -> RunQuestion:
     """Return the vote on one question, and its trajectories without their texts."""
-    pipeline = parse_method(method)
+    pipeline = _method(method)
     run = Run.open(path)
     table = run.table((*_VOTE_COLUMNS, *_STEP_COLUMNS, "question"), question_id)
     if not len(table):

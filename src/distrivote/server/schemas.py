@@ -86,6 +86,15 @@ Online = Annotated[
 MinProbability = Annotated[
     float | None, Field(ge=0, le=1, description="Withhold an answer that is less probable than this.")
 ]
+MaxError = Annotated[
+    float | None,
+    Field(
+        gt=0,
+        lt=1,
+        description="Withhold so much that at most this share of the given answers is wrong; the server needs"
+        " a calibration with labelled questions.",
+    ),
+]
 Template = Annotated[
     str | None,
     Field(description="How the question is put to the model: auto, plain, math, choice or worked."),
@@ -130,6 +139,7 @@ class VoteFields(Fields):
     same: Same = None
     strict: Strict = None
     min_probability: MinProbability = None
+    max_error: MaxError = None
     return_trajectories: bool = Field(default=False, description="Whether the reply has all trajectories.")
 
 
@@ -251,6 +261,7 @@ class AskRequest(Fields):
     answer: Answer = None
     same: Same = None
     min_probability: MinProbability = None
+    max_error: MaxError = None
     temperature: Temperature = None
     top_p: TopP = None
     top_k: TopK = None

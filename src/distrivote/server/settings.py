@@ -8,6 +8,7 @@ from pathlib import Path
 
 from distrivote.answers.judging import asked_same
 from distrivote.answers.kinds import asked_kind
+from distrivote.confidence import measure_named
 from distrivote.defaults import (
     ANSWER,
     BUDGET,
@@ -20,6 +21,7 @@ from distrivote.defaults import (
 )
 from distrivote.errors import InputError
 from distrivote.prompts import TEMPLATE_NAMES
+from distrivote.steering import steering_of
 from distrivote.voting.abstaining import check_min_probability
 from distrivote.voting.probability import Calibration
 
@@ -82,8 +84,14 @@ class Settings:
     ssc: bool | None = None
     """Whether SelfStepConf steers where a request does not say it; None: where the engine can."""
 
+    steering: str | None = None
+    """A controller of one's own where a request does not say another; None: SelfStepConf, as `ssc` says."""
+
     min_probability: float = MIN_PROBABILITY
     """Answers below it are withheld where a request does not say it."""
+
+    max_error: float | None = None
+    """The largest share of wrong answers where a request does not say it: see `voting.promises`."""
 
     calibration: Calibration = field(default_factory=Calibration)
     """Where probabilities come from."""
@@ -111,6 +119,10 @@ class Settings:
                 raise InputError(f"{name} is {getattr(self, name)}", hint="give 1 or more", argument=name)
         check_min_probability(self.min_probability)
         asked_kind(self.answer)
+        if self.steering is not None:
+            steering_of(self.steering)
+        if self.measure is not None:
+            measure_named(self.measure)
         for path in self.forward:
             if not re.fullmatch(r"/v1/[a-z0-9_/-]{1,60}", path):
                 raise InputError(

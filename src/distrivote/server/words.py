@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 _OF_VOTES = frozenset(
     (
-        *("answer", "budget", "deepconf", "method", "min_probability", "same", "ssc", "stop_when", "strict"),
-        *("online", "template"),
+        *("answer", "budget", "deepconf", "max_error", "method", "min_probability", "online", "same", "ssc"),
+        *("stop_when", "strict", "template"),
     )
 )
 _OF_SSC = frozenset(("alpha", "delta", "reflection", "split"))

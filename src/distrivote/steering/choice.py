@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import InputError
+from distrivote.names import STEERING, found, own_of, unknown
 from distrivote.steering.controller import Controller
+from distrivote.steering.own import Decide, own_controller
 from distrivote.steering.reflection import SelfStepConf
 
 AUTO = "auto"
 """The name of the default controller: SelfStepConf as in the paper, where an engine can."""
 
-Steering: TypeAlias = str | Controller | None
-"""`auto`, a controller, or None for plain sampling."""
+Steering: TypeAlias = str | Controller | Decide | None
+"""`auto`, a name of one's own, a controller, a function, or None for plain sampling."""
 
 
 def steering_of(steering: Steering) -> Controller | None:
@@ -25,14 +27,21 @@ def steering_of(steering: Steering) -> Controller | None:
     if steering is None:
         return None
     if isinstance(steering, str):
-        if steering != AUTO:
-            raise UnknownNameError("steering", steering, (AUTO,))
-        return SelfStepConf(optional=True)
-    if isinstance(steering, type) or not hasattr(steering, "start"):
+        if steering == AUTO:
+            return SelfStepConf(optional=True)
+        own = found(STEERING, steering, (AUTO,))
+        if own is None:
+            raise unknown(STEERING, steering, (AUTO,))
+        return own_controller(own)
+    if hasattr(steering, "start") and not isinstance(steering, type):
+        return cast("Controller", steering)
+    if isinstance(steering, type) or not callable(steering):
         raise InputError(
-            f"steering is {steering!r}", hint="give 'auto', a controller or None", argument="steering"
+            f"steering is {steering!r}",
+            hint=f"give 'auto', None, or {STEERING.shape}",
+            argument="steering",
         )
-    return steering
+    return own_controller(own_of(STEERING, steering))
 
 
 def stored_controller(settings: Mapping[str, Any] | None) -> Controller | None:

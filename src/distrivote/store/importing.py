@@ -15,6 +15,7 @@ from pathlib import Path
 
 from distrivote.answers.equality import Equality, Same, equality
 from distrivote.errors import InputError
+from distrivote.names import origins
 from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.registry import Source
 from distrivote.store.results.files import new_folder
@@ -92,6 +93,7 @@ def import_files(
         sampling={},
         budget=0,
         same=rule.name,
+        origins=origins([*kinds, rule.name]) or None,
     )
     with new_folder(Path(run)) as beside:
         with RunWriter(beside, manifest, keep=keep, max_wait=None) as writer:

@@ -22,10 +22,10 @@ from distrivote.errors import InputError
 from distrivote.voting.scales import check_confidences
 
 if TYPE_CHECKING:
-    from distrivote.answers.equality import Equality
+    from distrivote.answers.equality import Same
     from distrivote.answers.extract import OwnExtractor
-    from distrivote.confidence import Measure
-    from distrivote.splitting import Splitter
+    from distrivote.confidence import Measure, OwnMeasure
+    from distrivote.splitting import OwnSplit, Splitter
     from distrivote.trajectory import Trajectory
     from distrivote.voting.tally import Outcome as Outcome
     from distrivote.voting.tally import Split as Split
@@ -80,7 +80,7 @@ class Ballot:
         answers: Sequence[str | None],
         confidences: Iterable[float | None] | None = None,
         *,
-        same: str | Equality | None = None,
+        same: Same | None = None,
         notes: Sequence[str] = (),
     ) -> Self:
         """Build a ballot from the texts of answers; equal answers become one class.
@@ -101,10 +101,10 @@ class Ballot:
         trajectories: Iterable[Trajectory],
         *,
         extract: str | re.Pattern[str] | OwnExtractor = "auto",
-        measure: str | Measure = MEASURE,
-        split: str | Splitter = SPLIT,
+        measure: str | Measure | OwnMeasure = MEASURE,
+        split: str | Splitter | OwnSplit = SPLIT,
         k: int = K,
-        same: str | Equality | None = None,
+        same: Same | None = None,
         steered_by: Splitter | None = None,
     ) -> Self:
         """Build a ballot from the trajectories of one question.
@@ -138,10 +138,10 @@ class Ballot:
         responses: object,
         *,
         extract: str | re.Pattern[str] | OwnExtractor = "auto",
-        measure: str | Measure = MEASURE,
-        split: str | Splitter = SPLIT,
+        measure: str | Measure | OwnMeasure = MEASURE,
+        split: str | Splitter | OwnSplit = SPLIT,
         k: int = K,
-        same: str | Equality | None = None,
+        same: Same | None = None,
     ) -> Self:
         """Build a ballot from the responses of an OpenAI-compatible server to one question.
 
@@ -166,10 +166,10 @@ class Ballot:
         outputs: object,
         *,
         extract: str | re.Pattern[str] | OwnExtractor = "auto",
-        measure: str | Measure = MEASURE,
-        split: str | Splitter = SPLIT,
+        measure: str | Measure | OwnMeasure = MEASURE,
+        split: str | Splitter | OwnSplit = SPLIT,
         k: int = K,
-        same: str | Equality | None = None,
+        same: Same | None = None,
     ) -> Self:
         """Build a ballot from vLLM's outputs for one prompt, sampled with SamplingParams(n=..., logprobs=20).
 

@@ -5,16 +5,22 @@ filter `top` takes its percentage in the name (`top50`) or as a parameter; `none
 follow a colon: `wsc-top:0.1`, `dis-gmm:intervals=5`, `dis-top:fraction=0.3,intervals=5`. The parameter
 `released` selects the variant of the authors' released script, in all parts where it differs:
 `dis-gmm:released`, `hier:released,intervals=5`. `auto` is `dis-gmm` with trust.
+
+A vote or a filter of one's own stands in the place of the library's (see `names`): `mine:power`,
+`mine:power-gmm:p=2`, `wsc-mine:cut`, `dis-mine:cut`. A whole `Pipeline` stands alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeAlias, cast
 
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.voting.filters import Filter, GmmFilter, KMeansFilter, MeanShiftFilter, TopFilter
+from distrivote.names import FILTER, METHOD, Own, found, leading, misfit, parameters, unknown
+from distrivote.voting.filters import GmmFilter, KMeansFilter, MeanShiftFilter, TopFilter
+from distrivote.voting.own import OwnFilter, OwnVote
 from distrivote.voting.pipeline import RELEASED, Pipeline
 from distrivote.voting.trust import Trust
 from distrivote.voting.votes import (
@@ -71,17 +77,32 @@ _FILTERS: dict[str, type[Any]] = {
     "meanshift": MeanShiftFilter,
     "top": TopFilter,
 }
+_VOTE_WORDS = ("auto", *_VOTES)
+_FILTER_WORDS = ("none", "poly", "reject", *_FILTERS)
 
 
-def method_of(method: str | Pipeline) -> Pipeline:
-    """Return a pipeline unchanged, or the one that a name stands for."""
+Method: TypeAlias = str | Pipeline | Vote | Callable[..., Any]
+"""A name, a pipeline, a vote, or a function (classes, confidences) -> class or scores."""
+
+
+def method_of(method: Method) -> Pipeline:
+    """Return the pipeline that is meant.
+
+    >>> method_of(lambda classes, confidences: classes[confidences.argmax()]).name
+    'distrivote.voting.methods:<lambda>'
+    """
+    if isinstance(method, Pipeline):
+        return method
     if isinstance(method, str):
         return parse_method(method)
-    if not isinstance(method, Pipeline):
+    if not hasattr(method, "count") and not callable(method):
         raise InputError(
-            f"the method is {method!r}", hint="give a name such as dis-gmm, or a Pipeline", argument="method"
+            f"the method is {method!r}",
+            hint="give a name such as dis-gmm, a function (classes, confidences) -> class or scores, or a"
+            " Pipeline",
+            argument="method",
         )
-    return method
+    return Pipeline(cast("Vote", method))  # it makes a vote of a function
 
 
 def parse_method(name: str) -> Pipeline:
@@ -90,9 +111,10 @@ def parse_method(name: str) -> Pipeline:
     >>> parse_method("dis-gmm:intervals=5").vote
     HierarchicalVote(intervals=5)
     """
-    base, colon, settings = name.strip().partition(":")
-    trusting = base == "auto"
-    words = ["dis", "gmm"] if trusting else base.split("-")
+    words, settings = _words(name)
+    trusting = words == ["auto"]
+    if trusting:
+        words = ["dis", "gmm"]
     if words[:2] == ["mob", "poly"]:
         words[:2] = ["mob-poly"]
     reject = words[0] == "dis"
@@ -101,22 +123,21 @@ def parse_method(name: str) -> Pipeline:
         words.pop()
     if words[1:] == ["none"]:
         words.pop()
-    if words[0] not in _VOTES or len(words) > 2 or (reject and len(words) < 2):
-        raise UnknownNameError("method", name, METHODS, argument="method")
-    vote_type, percent = _VOTES[words[0]], None
-    filter_type: type[Any] | None = None
-    if len(words) == 2:
-        filter_name = words[1]
-        if filter_name.startswith("top") and filter_name[3:].isdecimal() and len(filter_name) < 12:
-            filter_name, percent = "top", int(filter_name[3:])
-        if filter_name not in _FILTERS:
-            raise UnknownNameError("method", name, METHODS, argument="method")
-        filter_type = _FILTERS[filter_name]
-    items = settings.split(",") if colon else []
+    if len(words) > 2 or (reject and len(words) < 2):
+        raise unknown(METHOD, name, METHODS)
+    items = settings.split(",") if settings is not None else []
+    vote = _VOTES.get(words[0]) or found(METHOD, words[0], _VOTE_WORDS)
+    if isinstance(vote, Own) and isinstance(vote.value, Pipeline):
+        if words[1:] or items:
+            raise misfit(METHOD, vote, "is a whole pipeline, which takes no filter and no parameters")
+        return replace(vote.value, alias=name)
+    filter, percent = (None, None) if len(words) < 2 else _filter(words[1])
+    if vote is None or (filter is None and len(words) == 2):
+        raise unknown(METHOD, name, METHODS)
     if "released" in items:
         items.remove("released")
-        filter_type, vote_type = _released(name, filter_type, vote_type)
-    values = _settings(name, items, filter_type, vote_type)
+        filter, vote = _released(name, filter, vote)
+    values = _settings(name, items, [part for part in (filter, vote) if part is not None])
     if percent is not None:
         if "fraction" in values:
             raise InputError(
@@ -125,19 +146,47 @@ def parse_method(name: str) -> Pipeline:
                 argument="method",
             )
         values["fraction"] = percent / 100
-    vote: Vote = vote_type(**_belonging(values, vote_type))
-    filter: Filter | None = None
-    if filter_type is not None:
-        filter = filter_type(**_belonging(values, filter_type))
-    return Pipeline(vote, filter, reject, Trust() if trusting else None)
+    made_filter = None if filter is None else _made(filter, values, OwnFilter)
+    return Pipeline(_made(vote, values, OwnVote), made_filter, reject, Trust() if trusting else None)
 
 
-def _belonging(values: dict[str, Any], part: type[Any]) -> dict[str, Any]:
-    names = {field.name for field in fields(part)}
-    return {name: value for name, value in values.items() if name in names}
+def _words(name: str) -> tuple[list[str], str | None]:
+    """Return the parts of a method's name, and the text after the colon; None without one."""
+    rest, words = name.strip(), list[str]()
+    while True:
+        role, known = (FILTER, _FILTER_WORDS) if words else (METHOD, _VOTE_WORDS)
+        word = re.match("[^-:]*", rest)[0]  # type: ignore[index]  # it matches everything
+        if word not in known and _top(word) is None:
+            word = leading(role, rest, known) or word
+        words.append(word)
+        rest = rest[len(word) :]
+        if not rest.startswith("-"):
+            return words, rest[1:] if rest else None
+        rest = rest[1:]
 
 
-def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[type[Any] | None, type[Any]]:
+def _top(word: str) -> int | None:
+    """Return the percentage in a name such as top50."""
+    is_percent = word.startswith("top") and word[3:].isdecimal() and len(word) < 12
+    return int(word[3:]) if is_percent else None
+
+
+def _filter(word: str) -> tuple[type[Any] | Own | None, int | None]:
+    percent = _top(word)
+    if percent is not None:
+        return TopFilter, percent
+    return _FILTERS.get(word) or found(FILTER, word, _FILTER_WORDS), None
+
+
+def _made(part: type[Any] | Own, values: dict[str, Any], own: type[OwnVote | OwnFilter]) -> Any:
+    names = set(parameters(part)) if isinstance(part, Own) else {field.name for field in fields(part)}
+    mine = {name: value for name, value in values.items() if name in names}
+    return own(part, tuple(mine.items())) if isinstance(part, Own) else part(**mine)
+
+
+def _released(
+    method: str, filter: type[Any] | Own | None, vote: type[Any] | Own
+) -> tuple[type[Any] | None, type[Any]]:
     """Return the parts as in the authors' released script."""
     if filter is not None and filter not in RELEASED:
         raise InputError(
@@ -145,7 +194,7 @@ def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[t
             hint="leave 'released' out",
             argument="method",
         )
-    if filter not in RELEASED and vote not in RELEASED:
+    if (filter not in RELEASED and vote not in RELEASED) or isinstance(filter, Own) or isinstance(vote, Own):
         raise InputError(
             f"method {method!r} has no part in which the released script differs",
             hint="leave 'released' out",
@@ -154,12 +203,19 @@ def _released(method: str, filter: type[Any] | None, vote: type[Any]) -> tuple[t
     return (None if filter is None else RELEASED[filter]), RELEASED.get(vote, vote)
 
 
-def _settings(method: str, items: Sequence[str], filter: type[Any] | None, vote: type[Any]) -> dict[str, Any]:
-    """Return the parameters written after the colon; a value without a name is the first parameter."""
+def _settings(method: str, items: Sequence[str], parts: Sequence[type[Any] | Own]) -> dict[str, Any]:
+    """Return the parameters written after the colon; a value without a name is the first parameter.
+
+    Those of a part of one's own stay texts.
+    """
     if not items:
         return {}
-    parts = [part for part in (filter, vote) if part is not None]
-    known: dict[str, type[Any]] = {f.name: type(f.default) for part in parts for f in fields(part)}
+    known: dict[str, type[Any]] = {}
+    for part in parts:
+        if isinstance(part, Own):
+            known |= dict.fromkeys(parameters(part), str)
+        else:
+            known |= {f.name: type(f.default) for f in fields(part)}
     if not known:
         raise InputError(
             f"method {method!r} takes no parameters",

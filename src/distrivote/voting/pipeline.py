@@ -18,13 +18,14 @@ pool where no answer has one, every method is majority voting.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from distrivote.errors import InputError
+from distrivote.names import FILTER, METHOD, own_of
 from distrivote.voting.filters import Filter, GmmFilter, ReleasedGmmFilter, ReleasedTopFilter, TopFilter
 from distrivote.voting.kernels.evidence import Evidence, evidence_of
 from distrivote.voting.kernels.pools import (
@@ -39,6 +40,7 @@ from distrivote.voting.kernels.pools import (
     winning_answers,
 )
 from distrivote.voting.kernels.splits import Splits, copy_of, copy_rows, put_rows
+from distrivote.voting.own import OwnFilter, OwnVote
 from distrivote.voting.probability import Calibration
 from distrivote.voting.trust import Trust, posteriors, speaks_for
 from distrivote.voting.votes import Count, DriftingVote, HierarchicalVote, MajorityVote, Vote
@@ -201,14 +203,25 @@ class Pipeline:
     """
 
     vote: Vote
+    """Or a function (classes, confidences) -> class or scores."""
+
     filter: Filter | None = None
+    """Or a function (confidences) -> cut."""
+
     reject: bool = False
     """Drop the answer that the negative side elects, if the positive side elects another."""
 
     trust: Trust | None = None
     """Elect the most probable answer by votes and confidences, whatever the vote itself elects."""
 
+    alias: str | None = None
+    """The name by which it was imported; None: its name is made from its parts."""
+
     def __post_init__(self) -> None:
+        if not hasattr(self.vote, "count"):
+            object.__setattr__(self, "vote", OwnVote(own_of(METHOD, self.vote)))
+        if self.filter is not None and not hasattr(self.filter, "split"):
+            object.__setattr__(self, "filter", OwnFilter(own_of(FILTER, self.filter)))
         if self.reject and self.filter is None:
             raise InputError("a pipeline that rejects has no filter: give one, such as GmmFilter()")
         if self.released and any(type(part) in RELEASED for part in (self.filter, self.vote)):
@@ -221,6 +234,8 @@ class Pipeline:
 
     @property
     def name(self) -> str:
+        if self.alias is not None:
+            return self.alias
         if self.trust is not None:
             return "auto" + self._settings()
         distri = self.reject and isinstance(self.vote, HierarchicalVote | DriftingVote)
@@ -235,9 +250,11 @@ class Pipeline:
         """Return the parameters that are not part of the name, as in ':intervals=5'."""
         changed = ["released"] if self.released else []
         for part in (self.filter, self.vote):
-            if part is None:
+            if isinstance(part, OwnFilter | OwnVote):
+                changed += [f"{name}={value}" for name, value in part.settings]
+            if part is None or not is_dataclass(part):
                 continue
-            for field in fields(part):  # type: ignore[arg-type]
+            for field in fields(part):
                 value = getattr(part, field.name)
                 if value != field.default and not (field.name == "fraction" and part.name != "top"):
                     changed.append(f"{field.name}={value}")

@@ -19,7 +19,7 @@ from distrivote.voting.blocks import Block, blocks_of
 from distrivote.voting.caveats import overrules, separations
 from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
 from distrivote.voting.lessons import Lessons, learned
-from distrivote.voting.methods import method_of
+from distrivote.voting.methods import Method, method_of
 from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import NOTES, Scale, check_confidences, exp_of, is_logprob, on_scale, scale_of
@@ -31,7 +31,7 @@ from distrivote.voting.trust import Trust
 def vote(
     answers: Ballot | Iterable[Answer | None],
     confidences: Iterable[float | None] | None = None,
-    method: str | Pipeline = METHOD,
+    method: Method = METHOD,
     *,
     calibration: Calibration | None = None,
     confidence_scale: str | None = None,
@@ -44,7 +44,8 @@ def vote(
     Args:
         answers: One per trajectory, None for no answer; or a whole `Ballot`.
         confidences: One per trajectory, higher meaning surer, None where there is none.
-        method: A name such as "dis-gmm" or "wsc-top:0.1", or a `Pipeline`.
+        method: A name such as "dis-gmm" or "wsc-top:0.1", a function (classes, confidences) -> class or
+            scores, or a `Pipeline`.
         calibration: Where probabilities come from, instead of the default calibration.
         confidence_scale: "logprob" for mean log-probabilities: their exp is used. `auto` and votes by rank
             accept numbers of 0 and below without it.

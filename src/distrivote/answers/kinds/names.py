@@ -15,13 +15,21 @@ text          the whole reply
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from distrivote.answers.equality import NAMED
+from distrivote.answers.extract import extractor
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.programs import CODE
 from distrivote.answers.kinds.prose import TEXT
 from distrivote.answers.kinds.structures import JSON, JSON_BY_FIELD, TOOL
 from distrivote.answers.kinds.values import BOXED, CHOICE, MATH, NUMBER, SHORT, label_kind
 from distrivote.defaults import ANSWER
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import InputError
+from distrivote.names import ANSWER as ROLE
+from distrivote.names import Own, check_call, found, own_of, unknown
 
 KINDS = {
     kind.name: kind for kind in (MATH, BOXED, NUMBER, CHOICE, SHORT, JSON, JSON_BY_FIELD, TOOL, CODE, TEXT)
@@ -38,19 +46,37 @@ def kind_named(name: str) -> Kind:
     """
     if name == _LABEL or name.startswith(f"{_LABEL}:"):
         return label_kind(name)
-    if name not in KINDS:
-        raise UnknownNameError("kind of answer", name, (ANSWER, *KINDS, "label:A,B"), argument="answer")
-    return KINDS[name]
+    if name in KINDS:
+        return KINDS[name]
+    known = (ANSWER, *KINDS, "label:A,B")
+    own = found(ROLE, name, known)
+    if own is None:
+        raise unknown(ROLE, name, known)
+    return _own_kind(own)
 
 
-def asked_kind(answer: str | Kind) -> Kind | None:
+OwnAnswer: TypeAlias = Callable[[str], Any]
+"""A function of one's own: a reply -> its answer as text, an `Extraction`, or None."""
+
+
+def asked_kind(answer: str | Kind | OwnAnswer) -> Kind | None:
     """Return the kind that was asked for, None for `auto`; InputError for anything else."""
     if isinstance(answer, Kind):
         return answer
+    if callable(answer):
+        return _own_kind(own_of(ROLE, answer))
     if not isinstance(answer, str):
         raise InputError(
             f"answer is {answer!r}",
-            hint=f"give one of auto, {', '.join(KINDS)}, or a Kind",
+            hint=f"give one of auto, {', '.join(KINDS)}, a function (text) -> answer or None, or a Kind",
             argument="answer",
         )
     return None if answer == ANSWER else kind_named(answer)
+
+
+def _own_kind(own: Own) -> Kind:
+    """Return the kind that an object of the user's is; what a function finds is compared as mathematics."""
+    if isinstance(own.value, Kind):
+        return replace(own.value, name=own.name)
+    check_call(ROLE, own, 1)
+    return Kind(own.name, extractor(own.value), NAMED["math"], f"found by {own.name}")

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from distrivote.defaults import SPLIT
 from distrivote.errors import InputError, UnknownNameError
+from distrivote.names import only_loaded
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, Splitter, WindowSplitter, splitter
 from distrivote.steering import Controller, SelfStepConf
 
@@ -68,10 +69,15 @@ def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:
         _number(given, "ssc_alpha", default.alpha),
         _number(given, "ssc_delta", default.delta),
         _text(given, "ssc_reflection", default.reflection),
-        splitter(_text(given, "ssc_split", SPLIT)),
+        _requested(_text(given, "ssc_split", SPLIT)),
         _switch(given, "ssc_guard"),
         _switch(given, "ssc_released"),
     )
+
+
+def _requested(split: str) -> Splitter:
+    with only_loaded():  # it came in a request
+        return splitter(split)
 
 
 def _name_of(split: Splitter) -> str:

@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import InputError
+from distrivote.names import IMPORTER, found, unknown
 from distrivote.store.importers.base import HEAD, Format
 from distrivote.store.natural import natural_key
 from distrivote.store.tables.source import cant_read, is_run
@@ -50,15 +51,21 @@ def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]
     In a folder, a file of no known format is left out; a file that is named must be of one.
     """
     known = formats()
-    if name is not None and name not in {each.name for each in known}:
-        raise UnknownNameError("format", name, [each.name for each in known], argument="format")
-    found = []
+    names = [each.name for each in known]
+    if name is not None and name not in names:
+        from distrivote.store.importers.own import own_format
+
+        own = found(IMPORTER, name, names)
+        if own is None:
+            raise unknown(IMPORTER, name, names)
+        known = (own_format(own),)
+    files: list[Source] = []
     for given in paths:
         path = Path(given)
         if is_run(given):
             raise InputError(f"{given} is a run already: distrivote vote and show read it as it is")
         if not path.is_dir():
-            found.append(Source(path, _format_of(path, known, name)))
+            files.append(Source(path, _format_of(path, known, name)))
             continue
         inside = [
             Source(file, kind) for file in _files(path) if (kind := _detected(file, known, name)) is not None
@@ -67,8 +74,8 @@ def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]
             raise InputError(
                 f"{given} holds no file of a known format", hint="name one with `format`", argument="format"
             )
-        found += inside
-    return tuple(found)
+        files += inside
+    return tuple(files)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -24,6 +24,7 @@ from typing import Any, Self
 from distrivote.defaults import BUDGET
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError
+from distrivote.names import origins
 from distrivote.prompts import same_for
 from distrivote.steering import Controller
 from distrivote.steering.choice import is_selfstepconf
@@ -34,7 +35,7 @@ NAME = "manifest.json"
 TOTAL = "total:"
 """How a run records that its questions share a number of trajectories, in the place of a stopping rule."""
 
-_LATER = ("stop_when", "same", "grader", "system", "answer", "request")
+_LATER = ("stop_when", "same", "grader", "system", "answer", "request", "origins")
 """Fields that older manifests do not have; they had the default."""
 
 _LATER_SSC = {"released": False}
@@ -53,9 +54,10 @@ _KINDS: dict[str, type] = {
         str,
     ),
     **dict.fromkeys(("budget", "limit", "seed"), int),
-    **dict.fromkeys(("sampling", "ssc", "grader", "request"), dict),
+    **dict.fromkeys(("sampling", "ssc", "grader", "request", "origins"), dict),
 }
-_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader", "system", "answer", "request")
+_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader", "system", "answer", "request", "origins")
+_NOT_COMPARED = ("budget", "limit", "grader", "origins", "library_version", "format_version")
 _GRADER = {"same": str, "version": str, "told": bool, "n_unsure": int, "n_unsure_grades": int}
 _DEEPEST = 8
 _MOST_CHANGES = 8
@@ -109,6 +111,10 @@ class Manifest:
     """What was added to every request to a server: the fields as `body`, the names of the `headers`; None if
     nothing was."""
 
+    origins: Mapping[str, str] | None = None
+    """Where engines, answers, rules and the like of the user's own came from, by name: the version of their
+    package, or the digest of their source; None if there were none."""
+
     library_version: str = field(default_factory=lambda: version("distrivote"))
     format_version: int = FORMAT_VERSION
 
@@ -140,7 +146,16 @@ class Manifest:
         controller = None if ssc is None else settings_of(ssc)
         same = same_for(template) if same is None else same
         settings = (engine, model, template, benchmark, sampling, controller, budget, limit, seed)
-        return cls(*settings, stop_when, same, system=system, answer=answer, request=request or None)
+        own = origins([engine, benchmark, stop_when, same, answer, json.dumps(controller)])
+        return cls(
+            *settings,
+            stop_when,
+            same,
+            system=system,
+            answer=answer,
+            request=request or None,
+            origins=own or None,
+        )
 
     @classmethod
     def load(cls, run: Path) -> Self:
@@ -333,7 +348,7 @@ def differences(was: Manifest, asked: Manifest) -> Iterator[str]:
     """
     ours, theirs = dict(_flat(dataclasses.asdict(was))), dict(_flat(dataclasses.asdict(asked)))
     for name in dict.fromkeys([*ours, *theirs]):
-        if name.partition(".")[0] in ("budget", "limit", "grader", "library_version", "format_version"):
+        if name.partition(".")[0] in _NOT_COMPARED:
             continue
         if _compared(name, ours) != _compared(name, theirs):
             yield f"{name}: was {_shown(ours, name)}, asked {_shown(theirs, name)}"

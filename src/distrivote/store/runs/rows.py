@@ -32,7 +32,7 @@ from distrivote.defaults import SPLIT
 from distrivote.errors import InputError
 from distrivote.problem import Problem
 from distrivote.reading import Reader, Reading
-from distrivote.splitting import Splitter, splitter
+from distrivote.splitting import OwnSplit, Splitter, splitter
 from distrivote.steering import ENDED
 from distrivote.store.columns import CONFIDENCE
 from distrivote.store.runs.schema import MEASURES, SCHEMA
@@ -136,7 +136,7 @@ def row_of(
     seed: int | None = None,
     correct: bool | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | Kind | None = None,
-    split: str | Splitter = SPLIT,
+    split: str | Splitter | OwnSplit = SPLIT,
     k: int = DEFAULT_K,
 ) -> Row:
     """Return the row of a trajectory: its answer, all measures, its steps and reflections.
@@ -152,7 +152,7 @@ def row_of(
     if entries_given(trajectory.top_logprobs) == 1:
         # One entry shows no spread: a missing confidence is better than a wrong one; the other values stay.
         trajectory = dataclasses.replace(trajectory, top_logprobs=np.empty((trajectory.n_tokens, 0)))
-    rule = splitter(split) if isinstance(split, str) else split
+    rule = splitter(split)
     reader = Reader.of(problem.extractor if extract is None else extract, MEASURES, rule, k, steered_by=rule)
     (reading,) = reader.read([trajectory])
     answer, ends = reading.vote, reading.step_ends

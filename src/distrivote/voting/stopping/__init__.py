@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from distrivote.voting.stopping.names import RULES, stop_rule
     from distrivote.voting.stopping.outlooks import Outlook, outlook
     from distrivote.voting.stopping.probable import Gain, Sure
-    from distrivote.voting.stopping.rule import StopRule
+    from distrivote.voting.stopping.rule import OwnStopRule, StopRule
 
 __all__ = [
     "RULES",
@@ -33,6 +33,7 @@ __all__ = [
     "DirichletRule",
     "Gain",
     "Outlook",
+    "OwnStopRule",
     "StopRule",
     "Sure",
     "VoteHolds",
@@ -54,6 +55,6 @@ __getattr__ = face(
         "names": "RULES stop_rule",
         "outlooks": "Outlook outlook",
         "probable": "Gain Sure",
-        "rule": "StopRule",
+        "rule": "OwnStopRule StopRule",
     },
 )

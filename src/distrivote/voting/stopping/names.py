@@ -13,14 +13,16 @@ esc[:5]                  5 neighbouring trajectories agree (ESC)
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from distrivote.defaults import METHOD, PAPER_METHOD, STOP_GAIN, STOP_SHARE
-from distrivote.errors import InputError, UnknownNameError
+from distrivote.errors import InputError
+from distrivote.names import STOP_RULE, found, own_of, unknown
 from distrivote.voting.stopping.anytime import Anytime
 from distrivote.voting.stopping.completing import VoteHolds
 from distrivote.voting.stopping.counting import BetaRule, Consensus, DirichletRule, Windows
 from distrivote.voting.stopping.probable import Gain, Sure
-from distrivote.voting.stopping.rule import StopRule
+from distrivote.voting.stopping.rule import OwnStopRule, StopRule, own_rule
 
 RULES: dict[str, str] = {
     "gain": "the rest of the budget is expected to add less than 0.2 points of probability",
@@ -41,8 +43,8 @@ _ONE_NUMBER: dict[str, Callable[[float], StopRule]] = {
 }
 
 
-def stop_rule(rule: str | StopRule | None, method: str | None = None) -> StopRule | None:
-    """Return the rule of that name.
+def stop_rule(rule: str | StopRule | OwnStopRule | None, method: str | None = None) -> StopRule | None:
+    """Return the rule of that name; a rule unchanged, and a function (ballot, n_left) -> bool as a rule.
 
     `method` is what `vote`, `gain` and `sure` vote by if the name does not say it; None for their own.
 
@@ -50,16 +52,21 @@ def stop_rule(rule: str | StopRule | None, method: str | None = None) -> StopRul
     VoteHolds(share=0.99, method='wsc', n_completions=256, seed=0)
     """
     if not isinstance(rule, str):
-        if rule is not None and (isinstance(rule, type) or not hasattr(rule, "settled")):
+        if rule is None or (hasattr(rule, "settled") and not isinstance(rule, type)):
+            return cast("StopRule | None", rule)
+        if isinstance(rule, type) or not callable(rule):
             raise InputError(
                 f"stop_when is {rule!r}",
-                hint="give a name such as gain:0.002, a rule, or None",
+                hint="give a name such as gain:0.002, a rule, a function (ballot, n_left) -> bool, or None",
                 argument="stop_when",
             )
-        return rule
+        return own_rule(own_of(STOP_RULE, rule))
     name, *settings = rule.strip().split(":", 2)
     if name not in RULES:
-        raise UnknownNameError("rule to stop by", rule, RULES, argument="stop_when")
+        own = found(STOP_RULE, rule.strip(), RULES)
+        if own is None:
+            raise unknown(STOP_RULE, rule, RULES)
+        return own_rule(own)
     try:
         return _made(name, settings, rule, method)
     except ValueError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from distrivote.defaults import STOP_SHARE
 from distrivote.errors import InputError
+from distrivote.names import STOP_RULE, Own, check_call
 from distrivote.voting.ballot import Ballot
 
 
@@ -38,6 +40,35 @@ class ShareRule:
     @property
     def name(self) -> str:
         return f"{self.kind}:{self.share!r}"
+
+
+OwnStopRule: TypeAlias = Callable[[Ballot, int], Any]
+"""A function of one's own: the ballot so far and how many may still come -> whether the vote is settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRule:
+    """A function as a rule."""
+
+    name: str
+    function: OwnStopRule = field(compare=False)
+    why: Callable[[Ballot, int], str | None] | None = field(default=None, compare=False)
+    """The `reason` of the object that it was made from."""
+
+    def settled(self, ballot: Ballot, n_left: int) -> bool:
+        return bool(self.function(ballot, n_left))
+
+    def reason(self, ballot: Ballot, n_left: int) -> str | None:
+        return None if self.why is None else self.why(ballot, n_left)
+
+
+def own_rule(own: Own) -> StopRule:
+    """Return the rule that an object of the user's is: a rule, a class of them, or a function."""
+    value: Any = own.value() if isinstance(own.value, type) else own.value
+    if hasattr(value, "settled"):
+        return FunctionRule(own.name, value.settled, getattr(value, "reason", None))
+    check_call(STOP_RULE, own, 2)
+    return FunctionRule(own.name, value)
 
 
 def check_share(share: float) -> None:

@@ -1,0 +1,80 @@
+"""Engines of one's own: a class, an open engine, or a function (messages, seed) -> text or Trajectory.
+
+A function is called once for each trajectory, with the messages as dicts of `role` and `content` and a seed
+that differs for each. One that has no use for the seed leaves it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from distrivote.engines.base import BaseEngine, Job, Progress, Watch
+from distrivote.engines.openai.protocol import seed_of
+from distrivote.errors import InputError
+from distrivote.names import ENGINE, Own, check_call, made_with, misfit, parameters
+from distrivote.steering import Controller
+from distrivote.trajectory import Trajectory
+
+
+class FunctionEngine(BaseEngine):
+    """A function as an engine; it can't be steered.
+
+    >>> from distrivote.engines.base import SamplingParams
+    >>> from distrivote.problem import Problem
+    >>> engine = FunctionEngine(Own("mine:reply", lambda messages, seed: f"{messages[-1]['content']} 4"))
+    >>> asked = Problem("2 + 2 =", template="plain").messages()
+    >>> [each.text for each in engine.sample(asked, 1, SamplingParams())]
+    ['2 + 2 = 4']
+    """
+
+    def __init__(self, own: Own, model: str | None = None) -> None:
+        self.name, self.model = own.name, model or own.name
+        self._own = own
+        self._takes_seed = check_call(ENGINE, own, 2, 1) == 2
+
+    def can_steer(self, controller: Controller) -> bool:  # noqa: ARG002
+        return False
+
+    def sample_job(
+        self, job: Job, controller: Controller | None, watch: Watch | None
+    ) -> Iterator[Trajectory]:
+        if controller is not None and not controller.optional:
+            raise InputError(
+                f"the engine {self.name!r} is a function, which can't be steered",
+                hint="give `steering=None`, or an engine that samples token by token",
+                argument="steering",
+            )
+        messages = [each.fields() for each in job.messages]
+        for n_done, index in enumerate(job.indices):
+            if watch is not None:
+                watch(Progress(n_done, len(job.indices) - n_done, 0))
+            given = (messages, seed_of(job.params.seed, index)) if self._takes_seed else (messages,)
+            reply = self._own.value(*given)
+            if isinstance(reply, str):
+                reply = Trajectory(reply)
+            if not isinstance(reply, Trajectory):
+                raise misfit(ENGINE, self._own, f"returned {str(reply)[:60]}")
+            yield replace(reply, index=index)
+
+
+def own_engine(own: Own, model: str | None, options: Mapping[str, Any]) -> BaseEngine:
+    """Return the engine that an object of the user's is.
+
+    A class gets the options, and `model` if it takes that.
+    """
+    value = own.value
+    if isinstance(value, type):
+        given = dict(options)
+        if model is not None and "model" in parameters(own):
+            given["model"] = model
+        try:
+            value = value(**given)
+        except TypeError as error:
+            raise misfit(ENGINE, own, f"can't be made ({error})") from error
+    elif options:
+        value = made_with(ENGINE, own, {name: str(each) for name, each in options.items()}).value
+    if hasattr(value, "sample"):
+        return value  # type: ignore[no-any-return]
+    return FunctionEngine(own._replace(value=value), model)

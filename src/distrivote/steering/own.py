@@ -1,0 +1,86 @@
+"""A controller made from a function: it is called at the end of every step.
+
+    (text, confidences) -> text to inject, End() to end the trajectory there, or None to continue
+
+`text` is all that was sampled and injected so far, `confidences` has one value per finished step, the mean
+over its tokens, NaN if none was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from distrivote.names import STEERING, Own, check_call, misfit
+from distrivote.splitting import DelimiterSplitter, Splitter
+from distrivote.steering.controller import Controller, ControllerStream, End, Injection, InsertionLog
+from distrivote.trajectory import Interventions
+
+Decide: TypeAlias = Callable[[str, Sequence[float]], str | End | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnController(Controller):
+    """A function of the user's as a controller; steps are paragraphs."""
+
+    label: str
+    """The name of the function."""
+
+    decide: Decide = field(compare=False)
+    split: Splitter = field(default_factory=DelimiterSplitter)
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def start(self) -> ControllerStream:
+        return _Stream(self)
+
+
+def own_controller(own: Own) -> Controller:
+    """Return the controller that an object of the user's is: a controller, a class of them, or a function."""
+    value: Any = own.value() if isinstance(own.value, type) else own.value
+    if hasattr(value, "start"):
+        return value  # type: ignore[no-any-return]
+    check_call(STEERING, own, 2)
+    return OwnController(own.name, value)
+
+
+class _Stream(ControllerStream):
+    __slots__ = ("_confidences", "_log", "_n_tokens", "_rule", "_step", "_steps", "_text")
+
+    def __init__(self, rule: OwnController) -> None:
+        self._rule, self._steps = rule, rule.split.start()
+        self._text = ""
+        self._step: list[float] = []
+        self._confidences: list[float] = []
+        self._log = InsertionLog()
+        self._n_tokens = 0
+
+    def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | End | None:
+        self._text += text
+        self._n_tokens += 1
+        if not math.isnan(confidence):
+            self._step.append(confidence)
+        if not self._steps.push(text, entropy):
+            return None
+        self._confidences.append(sum(self._step) / len(self._step) if self._step else math.nan)
+        self._step = []
+        found = self._rule.decide(self._text, tuple(self._confidences))
+        if found is None or isinstance(found, End):
+            return found
+        if not isinstance(found, str):
+            own = Own(self._rule.label, self._rule.decide)
+            raise misfit(STEERING, own, f"returned {str(found)[:60]}")
+        self._log.announce()
+        return Injection(found)
+
+    def push_injected(self, text: str, confidence: float = math.nan) -> None:  # noqa: ARG002
+        self._log.add(self._n_tokens)
+        self._text += text
+        self._n_tokens += 1
+
+    def record(self) -> Interventions:
+        return Interventions(self._log.insertions())

@@ -1,0 +1,308 @@
+"""Names of one's own: what they stand for, and the sentence for each that can't be used."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2 as httpx
+import numpy as np
+import pytest
+
+import distrivote
+from distrivote import InputError, Problem, Trajectory, parse_method
+from distrivote.answers.equality import equality
+from distrivote.answers.equivalence import classify
+from distrivote.answers.kinds import asked_kind, kind_named
+from distrivote.benchmarks import load
+from distrivote.confidence import measure_named
+from distrivote.engines import ReplayEngine
+from distrivote.engines.choice import EngineChoice, open_engine
+from distrivote.names import METHOD, found, leading, only_loaded, origins
+from distrivote.server.settings import Settings
+from distrivote.splitting import splitter, step_ends
+from distrivote.steering import End, steering_of
+from distrivote.store import Manifest, Run, import_files, sources
+from distrivote.voting.stopping import stop_rule
+from serving import POOL, serving
+
+MODULE = """
+from distrivote import Pipeline, Problem, Trajectory
+from distrivote.answers.equality import Equality
+from distrivote.steering import End
+from distrivote.voting.filters import TopFilter
+from distrivote.voting.votes import WeightedVote
+import numpy as np
+THREE = 3
+PIPELINE = Pipeline(WeightedVote(), TopFilter(0.25))
+FOLDED = Equality("whatever", key=str.lower)
+def power(classes, confidences, p=2.0): return np.bincount(classes, weights=confidences**p)
+def three(a, b, c): return 0
+def text(classes, confidences): return "12"
+def long(classes, confidences): return [1.0] * 7
+def brevity(trajectory): return 10 / len(trajectory.text)
+def negative(trajectory): return -1.0
+def nothing(trajectory): return None
+def words(trajectory): return "sure"
+def sentence(step): return step.endswith(".")
+def last(text): return text.split()[-1]
+def alike(a, b): return a[0] == b[0]
+def first(answer): return answer[0]
+def doubt(text, confidences): return "Hm." if confidences[-1] < 5 else End() if len(confidences) > 2 else None
+def two(ballot, n_left): return len(ballot.classes) > 1
+class Two:
+    name = "two"
+    def settled(self, ballot, n_left): return len(ballot.classes) > 1
+    def reason(self, ballot, n_left): return "two are enough"
+def reply(messages, seed): return f"{messages[-1]['content']} \\\\boxed{{{seed % 2}}}"
+def bad_reply(messages): return 4
+def pairs(): return [("1 + 1?", 2), Problem("1 + 2?", id="b", answer="3")]
+def singles(): return ["1 + 1?"]
+def rows(path):
+    yield dict(question_id="q", answer="4", confidence=2)
+    yield dict(question_id="q", text="\\\\boxed{5}")
+def odd_rows(path): return [dict(question="q")]
+def typo_rows(path): return [dict(question_id="q", answr="4")]
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("own")
+    (path / "brought.py").write_text(MODULE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        assert found(METHOD, "brought:power") is not None  # the module stays loaded for all tests
+
+
+DOORS: dict[str, Callable[[str], object]] = {
+    "method": parse_method,
+    "measure": measure_named,
+    "split": splitter,
+    "answer": kind_named,
+    "same": equality,
+    "steering": steering_of,
+    "stop_when": stop_rule,
+    "engine": lambda name: open_engine(EngineChoice(name)),
+    "benchmark": load,
+    "format": lambda name: sources([__file__], name),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module:x", "there is no module 'no_such_module'"),
+        ("no_such.module:x", "there is no module 'no_such'"),
+        ("string:nothing_like_it", "string has no 'nothing_like_it'"),
+        ("brought:THREE", "'brought:THREE' is 3: give a "),
+        ("brought:three", r"'brought:three' takes \(a, b, c\)"),
+    ],
+)
+def test_what_can_not_be_used_is_one_sentence(door: str, name: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        DOORS[door](name)
+    assert caught.value.argument == door
+    assert "\n" not in str(caught.value)
+
+
+def test_a_module_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_module.py").write_text("1 / 0")
+    (tmp_path / "needy_module.py").write_text("import no_such_package_at_all")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"importing broken_module failed \(ZeroDivisionError"):
+        parse_method("broken_module:vote")
+    with pytest.raises(InputError, match="needs no_such_package_at_all, which is not installed"):
+        parse_method("needy_module:vote")
+    with pytest.raises(InputError, match="write brought:power"):
+        parse_method("brought.py:power")
+
+
+def test_a_typo_in_a_name_of_the_library_is_no_module() -> None:
+    with pytest.raises(InputError, match="unknown kind of answer 'lable:yes'"):
+        kind_named("lable:yes")
+    with pytest.raises(InputError, match="unknown way to compare answers 'command:true'"):
+        equality("command:true")
+
+
+def test_no_error_suggests_the_name_that_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(distrivote.METHODS, "mine", "my own")
+    with pytest.raises(InputError) as caught:
+        distrivote.vote("aab", [1, 2, 3], method="mine")
+    assert "mean mine" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "brought:power",
+        "brought:power:p=3",
+        "brought:power-gmm",
+        "wsc-top50",
+        "brought:power-top50-reject:p=3",
+    ],
+)
+def test_the_name_of_a_method_stands_for_it_again(name: str) -> None:
+    pipeline = parse_method(name)
+    assert pipeline.name == name
+    assert parse_method(pipeline.name) == pipeline
+    assert pickle.loads(pickle.dumps(pipeline)) == pipeline
+
+
+def test_a_whole_pipeline_has_the_name_it_was_imported_by() -> None:
+    assert parse_method("brought:PIPELINE").name == "brought:PIPELINE"
+    assert distrivote.vote("aab", [1, 2, 9], method="brought:PIPELINE").answer == "b"
+    with pytest.raises(InputError, match="is a whole pipeline"):
+        parse_method("brought:PIPELINE-gmm")
+
+
+@pytest.mark.parametrize("name", ["brought:text", "brought:long"])
+def test_a_vote_with_an_unusable_result_fails_at_the_start(name: str) -> None:
+    with pytest.raises(InputError, match=f"'{name}' returned .* for 2 classes: give a function"):
+        parse_method(name)
+
+
+def test_measures() -> None:
+    four = Trajectory("four")
+    assert measure_named("brought:brevity").of(four).value == 2.5
+    assert np.isnan(measure_named("brought:nothing").of(four).value)
+    below = measure_named("brought:negative").of(four)
+    assert np.isnan(below.value)
+    assert "return a positive number" in below.notes[0]
+    with pytest.raises(InputError, match="'brought:words' returned sure"):
+        measure_named("brought:words").of(four)
+
+
+def test_splitters_answers_and_equalities() -> None:
+    assert step_ends(["One", ".", " Two", "."], splitter("brought:sentence")).tolist() == [2, 4]
+    assert step_ends(["One", ".", " Two"], splitter(lambda step: "." in step)).tolist() == [2, 3]
+    assert kind_named("brought:last").find("It is 4").answer == "4"  # type: ignore[union-attr]
+    found_by = asked_kind(str.upper)
+    assert found_by is not None
+    assert classify(["Paris", "paris"], "brought:FOLDED").ids == (0, 0)
+    assert classify(["Paris", "Prague", "Rome"], "brought:alike").ids == (0, 0, 1)
+    assert classify(["Paris", "Prague", "Rome"], "brought:first").ids == (0, 0, 1)
+    assert equality("brought:FOLDED").name == "brought:FOLDED"
+
+
+def test_a_function_steers_at_the_end_of_each_step() -> None:
+    controller = steering_of("brought:doubt")
+    assert controller is not None
+    assert controller.name == "brought:doubt"
+    stream = controller.start()
+    assert stream.push("So", 9.0) is None
+    assert stream.push(".\n\n", 9.0) is None
+    injected = stream.push("No.\n\n", 2.0)
+    assert injected is not None
+    assert injected.text == "Hm."  # type: ignore[union-attr]
+    stream.push_injected("Hm.")
+    assert stream.record().n_reflections == 1
+    assert stream.push("Yes.\n\n", 9.0) == End()
+
+
+def test_rules() -> None:
+    for name in ("brought:two", "brought:Two"):
+        rule = stop_rule(name)
+        assert rule is not None
+        assert rule.name == name
+        assert rule == stop_rule(rule.name)
+    engine = ReplayEngine([Trajectory("\\boxed{4}")] * 16)
+    solution = distrivote.solve(engine, "2 + 2?", budget=16, steering=None, stop_when="brought:Two")
+    assert len(solution.trajectories) == 2
+    assert "two are enough" in (solution.stopped or "")
+
+
+def test_engines() -> None:
+    with open_engine(EngineChoice("brought:reply", "a model")) as engine:
+        solution = distrivote.solve(engine, Problem("Which?", template="plain"), budget=12)
+    assert (engine.name, engine.model) == ("brought:reply", "a model")
+    assert sum(solution.tally.votes.values()) == 12
+    assert set(solution.tally.votes) == {"0", "1"}
+    with pytest.raises(InputError, match="returned 4"):
+        distrivote.solve(open_engine(EngineChoice("brought:bad_reply")), "2 + 2?", budget=2)
+    with pytest.raises(InputError, match="can't be steered"):
+        distrivote.solve(engine_of("brought:reply"), "2 + 2?", budget=2, steering="brought:doubt")
+
+
+def engine_of(name: str) -> object:
+    return open_engine(EngineChoice(name))
+
+
+def test_benchmarks() -> None:
+    assert [(each.id, each.answer) for each in load("brought:pairs")] == [("1", "2"), ("b", "3")]
+    assert len(load("brought:pairs", limit=1)) == 1
+    with pytest.raises(InputError, match=r"has 1 \+ 1\? as item 1"):
+        load("brought:singles")
+
+
+def test_importers_and_the_record_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / "some.log").write_text("x")
+    files = sources([str(tmp_path)], "brought:rows")
+    assert import_files(files, tmp_path / "run").n_trajectories == 2
+    run = Run.open(str(tmp_path / "run"))
+    assert run.table(("answer",))["answer"].to_pylist() == ["4", "5"]
+    (origin,) = (Manifest.load(tmp_path / "run").origins or {}).items()
+    assert origin[0] == "brought:rows"
+    assert origin[1].startswith("module brought, source ")
+    for name, said in (
+        ("odd_rows", "has no question_id"),
+        ("typo_rows", "unknown key 'answr': did you mean answer"),
+    ):
+        with pytest.raises(InputError, match=said):
+            import_files(sources([str(tmp_path / "some.log")], f"brought:{name}"), tmp_path / name)
+
+
+def test_only_what_is_named_is_recorded() -> None:
+    parse_method("brought:power")
+    assert set(origins(["vote:0.95:brought:power", None])) == {"brought:power"}
+    assert origins(["brought:powerful"]) == {}
+
+
+def test_a_name_in_a_request_is_never_imported() -> None:
+    with only_loaded():
+        assert parse_method("brought:power").name == "brought:power"  # loaded before
+        with pytest.raises(InputError, match="is Python code, which a request can't name"):
+            parse_method("statistics:mean")
+    assert leading(METHOD, "statistics:mean-gmm", []) == "statistics:mean"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("method", "os:abort"),
+        ("method", "wsc-os:abort"),
+        ("answer", "os:abort"),
+        ("same", "os:abort"),
+        ("stop_when", "os:abort"),
+        ("stop_when", "gain:0.01:os:abort"),
+        ("ssc", {"split": "os:abort"}),
+    ],
+)
+def test_a_request_that_names_code_is_a_400(server: str, field: str, value: object) -> None:
+    body = {
+        "model": "replay",
+        "messages": [{"role": "user", "content": "How many?"}],
+        "distrivote": {field: value},
+    }
+    reply = httpx.post(f"{server}/v1/chat/completions", json=body)
+    assert reply.status_code == 400
+    assert "is Python code, which a request can't name" in reply.json()["error"]["message"]
+    page = httpx.post(f"{server}/api/ask", json={"question": "How many?", field: value})
+    assert page.status_code == 400
+
+
+def test_a_request_uses_what_the_server_was_started_with(server: str) -> None:
+    body = {"model": "replay", "messages": [{"role": "user", "content": "How many?"}]}
+    vote = httpx.post(f"{server}/v1/chat/completions", json=body).json()["distrivote"]
+    named = httpx.post(
+        f"{server}/v1/chat/completions", json=body | {"distrivote": {"method": "brought:power"}}
+    )
+    assert vote["method"] == named.json()["distrivote"]["method"] == "brought:power"
+
+
+@pytest.fixture(scope="module")
+def server(folder: None):  # noqa: ARG001
+    with serving(ReplayEngine(POOL, "replay"), Settings(budget=20), "brought:power") as url:
+        yield url
