@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distrivote.cli.grid_steps import Grid, Step
 
+N_ENGINES = (1, 2, 4, 8, 16, 32, 64)
+"""For how many engines of the same speed hours are given: GPUs, or groups of them with one model each."""
+
 _ENOUGH = 16
 """Stored trajectories from which on their own length says more than the paper's."""
 
@@ -24,6 +27,8 @@ class Estimate:
     tokens_each: float
     tokens_from: str
     n_bytes: float
+    n_bytes_with_tokens: float
+    """If the confidences of single tokens are stored, too."""
 
     @property
     def n_tokens(self) -> float:
@@ -45,8 +50,9 @@ def estimate(grid: Grid, step: Step) -> Estimate:
     else:
         length = expected_length(grid.settings, step.benchmark, step.arm.ssc, grid.max_tokens)
     n_tokens = step.n_trajectories * length.n_tokens
-    n_bytes = stored_bytes(step.n_trajectories, n_tokens, grid.texts, step.stage.top_logprobs)
-    return Estimate(step, n_stored, length.n_tokens, length.source, n_bytes)
+    run = (step.n_trajectories, n_tokens, grid.texts, step.stage.top_logprobs)
+    sizes = (stored_bytes(*run), stored_bytes(*run, tokens=True))
+    return Estimate(step, n_stored, length.n_tokens, length.source, *sizes)
 
 
 def _stored(step: Step) -> tuple[int, float | None]:
@@ -78,6 +84,7 @@ def row_of(each: Estimate, tokens_per_second: float | None) -> dict[str, Any]:
         "n_tokens": round(each.n_tokens),
         "n_tokens_left": round(each.n_left * each.tokens_each),
         "n_bytes": round(each.n_bytes),
+        "n_bytes_with_tokens": round(each.n_bytes_with_tokens),
     }
     return row | _hours(row, tokens_per_second)
 
@@ -85,9 +92,20 @@ def row_of(each: Estimate, tokens_per_second: float | None) -> dict[str, Any]:
 def totals_of(estimates: Sequence[Estimate], tokens_per_second: float | None) -> dict[str, Any]:
     """Return the sums over steps."""
     rows = [row_of(each, tokens_per_second) for each in estimates]
-    names = ("n_trajectories", "n_stored", "n_left", "n_tokens", "n_tokens_left", "n_bytes")
+    names = (
+        "n_trajectories",
+        "n_stored",
+        "n_left",
+        "n_tokens",
+        "n_tokens_left",
+        "n_bytes",
+        "n_bytes_with_tokens",
+    )
     totals: dict[str, Any] = {name: sum(row[name] for row in rows) for name in names}
-    return totals | _hours(totals, tokens_per_second)
+    hours = _hours(totals, tokens_per_second)
+    if tokens_per_second is not None:
+        totals["hours_by_engines"] = {str(n): hours["hours"] / n for n in N_ENGINES}
+    return totals | hours
 
 
 def _hours(row: dict[str, Any], tokens_per_second: float | None) -> dict[str, float]:

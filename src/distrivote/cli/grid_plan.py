@@ -115,6 +115,9 @@ def _sentences(
         yield f"lengths: {source}"
     if tokens_per_second is not None:
         yield f"hours: at {tokens_per_second:,.0f} tokens per second in all"
+        listed = ", ".join(f"{n}: {each:,.1f}" for n, each in totals["hours_by_engines"].items())
+        yield f"hours with more engines of that speed: {listed}"
+    yield f"storage with the confidences of single tokens: {compact(totals['n_bytes_with_tokens'])}B"
     if totals["n_stored"]:
         left = (
             f"{totals['n_left']:,} trajectories are left, {compact(totals['n_tokens_left']).rstrip()} tokens"

@@ -23,6 +23,10 @@ BYTES_PER_TOKEN = 0.2
 BYTES_OF_TEXT = 1.8
 """Per token. Our runs of short, similar replies have 0.5 to 0.8; long, varied ones compress less."""
 
+BYTES_OF_TOKENS = 4.7
+"""Per token, if confidences, log-probabilities and ends of tokens are stored: 1.8, 2.1 and 0.8 in our run of
+HumanEval (`bench/token_store.py`)."""
+
 BYTES_OF_TOP_K = 60.0
 """Per token, if the log-probabilities of the 20 most probable ones are stored."""
 
@@ -51,7 +55,10 @@ def expected_length(settings: ModelSettings, benchmark: str, ssc: bool, max_toke
     return Length(max_tokens / 2, f"half of the {max_tokens:,} tokens at most, an assumption")
 
 
-def stored_bytes(n_trajectories: int, n_tokens: float, texts: bool, top_logprobs: bool) -> float:
-    """Return the size of a run on disk."""
+def stored_bytes(
+    n_trajectories: int, n_tokens: float, texts: bool, top_logprobs: bool, tokens: bool = False
+) -> float:
+    """Return the size of a run on disk; `tokens`: with the confidences of single tokens."""
     per_token = BYTES_PER_TOKEN + BYTES_OF_TEXT * texts + BYTES_OF_TOP_K * top_logprobs
+    per_token += BYTES_OF_TOKENS * tokens
     return n_trajectories * BYTES_PER_TRAJECTORY + n_tokens * per_token
