@@ -3,9 +3,10 @@
     build/vllm/bin/python bench/vllm_plugin.py [--section plugin|controller] [--model build/models/smollm2]
 
 Run it in the environment that `make test-vllm` makes. 32 requests are decoded together by vLLM in this
-process, with 20 log-probabilities each, in turns: all of them watched (delta 0), half of them, none. The
-figure is the processor time inside the plugin over that of the rest of the same step, the median over steps:
-wall time says nothing on a machine that others use, and the plugin is a small part of a step.
+process, with 20 log-probabilities each, in turns: all of them watched by SelfStepConf (delta 0), half of
+them, all by DeepConf (a threshold that ends none), none. The figure is the processor time inside the plugin
+over that of the rest of the same step, the median over steps: wall time says nothing on a machine that others
+use, and the plugin is a small part of a step.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from distrivote.engines.tokens.tables import TokenTable
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.engines.vllm.batch import SteeredBatch
 from distrivote.engines.vllm.rows import BatchRows
-from distrivote.steering import SelfStepConf
+from distrivote.steering import Controller, DeepConfOnline, SelfStepConf
 
 N = 32
 PROMPT = "Tom has 5 apples and buys 7 more. How many has he? Let us think step by step."
@@ -65,14 +66,19 @@ class Clock:
         return spent
 
 
-def decoded(engine: Any, clock: Clock, n_watched: int, n_tokens: int, call: int) -> tuple[list[float], float]:
+SSC, DEEPCONF = SelfStepConf(delta=0.0), DeepConfOnline(window=16, threshold=-1.0)
+
+
+def decoded(
+    engine: Any, clock: Clock, n_watched: int, n_tokens: int, call: int, rule: Controller = SSC
+) -> tuple[list[float], float]:
     """Return the plugin's share of each decoding step, and milliseconds of processor time per step."""
     from vllm import SamplingParams
 
     for i in range(N):
-        xargs = dict(xargs_of(SelfStepConf(delta=0.0))) if i < n_watched else None
+        xargs = dict(xargs_of(rule)) if i < n_watched else None
         params = SamplingParams(
-            temperature=0.6, top_p=0.95, max_tokens=n_tokens, seed=i, logprobs=20, ignore_eos=True,
+            temperature=0.6, top_p=0.95, max_tokens=n_tokens, seed=i, logprobs=20, ignore_eos=rule is SSC,
             detokenize=False, flat_logprobs=True, extra_args=xargs,
         )  # fmt: skip
         prompt = engine.renderer.render_cmpl([{"prompt": PROMPT}])[0]
@@ -102,13 +108,13 @@ def plugin_section(model: Path, n_tokens: int, repeats: int) -> dict[str, Any]:
         logits_processors=[PLUGIN], max_num_batched_tokens=4096,
     )  # fmt: skip
     clock = Clock(Plugin)
-    groups = {"all": N, "half": N // 2, "none": 0}
+    groups = {"all": (N, SSC), "half": (N // 2, SSC), "deepconf": (N, DEEPCONF), "none": (0, SSC)}
     shares: dict[str, list[float]] = {name: [] for name in groups}
     steps: dict[str, list[float]] = {name: [] for name in groups}
     decoded(llm.llm_engine, clock, N, 8, 0)
     for call in range(repeats):
-        for name, n_watched in groups.items():
-            found, step = decoded(llm.llm_engine, clock, n_watched, n_tokens, 10 * call + n_watched + 1)
+        for number, (name, (n_watched, rule)) in enumerate(groups.items(), 1):
+            found, step = decoded(llm.llm_engine, clock, n_watched, n_tokens, 10 * call + number, rule)
             shares[name] += found
             steps[name].append(step)
     return {
@@ -119,7 +125,7 @@ def plugin_section(model: Path, n_tokens: int, repeats: int) -> dict[str, Any]:
             name: round(100 * statistics.median(values), 4) for name, values in shares.items()
         },
         "step_cpu_milliseconds": {name: round(statistics.median(v), 1) for name, v in steps.items()},
-        "expected_at_most": {"all": 2.0, "none": 1.0},
+        "expected_at_most": {"all": 2.0, "deepconf": 2.0, "none": 1.0},
     }
 
 

@@ -129,9 +129,9 @@ def offline(monkeypatch: pytest.MonkeyPatch, model: Model) -> Engine:
     config = SimpleNamespace(get_vocab_size=lambda: 0, max_model_len=99, max_logprobs=20)
     core = SimpleNamespace(shutdown=model.close)
     tokenizer = SimpleNamespace(get_vocab=dict, all_special_ids=[])
-    llm: Any = SimpleNamespace(
-        llm_engine=SimpleNamespace(model_config=config, engine_core=core), get_tokenizer=lambda: tokenizer
-    )
+    vllm_config = SimpleNamespace(scheduler_config=SimpleNamespace(max_num_seqs=4))
+    llm_engine = SimpleNamespace(model_config=config, engine_core=core, vllm_config=vllm_config)
+    llm: Any = SimpleNamespace(llm_engine=llm_engine, get_tokenizer=lambda: tokenizer)
     monkeypatch.setattr(vllm, "_arguments", dict)
     monkeypatch.setattr(vllm, "_loaded", lambda *_: llm)
     return vllm.VllmEngine("model")

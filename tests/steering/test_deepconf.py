@@ -136,9 +136,13 @@ def test_the_last_settings_that_make_sense_are_taken() -> None:
     assert end_of(DeepConfOnline(window=1, n_warmup=1, threshold=5.0), [5.0, 4.9]) == 2
 
 
-def test_the_plugin_of_vllm_refuses_it_in_a_sentence() -> None:
-    with pytest.raises(InputError, match="supports only SelfStepConf, and the controller is DeepConfOnline"):
-        xargs_of(DeepConfOnline())
+def test_the_plugin_of_vllm_is_told_the_threshold_and_the_window() -> None:
+    assert xargs_of(DeepConfOnline(window=64).after([7.0])) == {
+        "deepconf_threshold": 7.0,
+        "deepconf_window": 64,
+    }
+    with pytest.raises(InputError, match="a window of 20000 tokens: vLLM's plugin takes 1 to 16,384"):
+        xargs_of(DeepConfOnline(window=20_000))
 
 
 class Driven(ReplayEngine):

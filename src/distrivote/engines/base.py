@@ -15,13 +15,23 @@ its optional asynchronous part. `BaseEngine` implements what engines share, so a
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from distrivote.confidence.tokens import DEFAULT_K
 from distrivote.defaults import MAX_TOKENS, MAX_TOKENS_LIMIT, MIN_P, SEED, TEMPERATURE, TOP_K, TOP_P, K
+from distrivote.engines.feed import Feed, Taken
 from distrivote.errors import DistrivoteError, InputError
 from distrivote.problem import Message
 from distrivote.steering import Controller
@@ -143,6 +153,13 @@ class Sampled(NamedTuple):
     """Which of the jobs it belongs to."""
 
     trajectory: Trajectory
+
+
+class Refused(NamedTuple):
+    """A job that can't be sampled, in place of its trajectories."""
+
+    job: int
+    error: InputError
 
 
 class Engine(Protocol):
@@ -332,6 +349,16 @@ class BaseEngine:
         """Yield the trajectories of one job after the other."""
         return in_turn(self, jobs, controller, watch=watch)
 
+    def sample_fed(
+        self, feed: Feed, controller: Controller | None = None, *, watch: Watch | None = None
+    ) -> Generator[Sampled | Refused]:
+        """Yield the trajectories of jobs that may be added meanwhile, until the feed is closed.
+
+        Here one job is sampled after the other; an engine that can do better takes the next job when it has
+        room for it.
+        """
+        return _each(self, feed, controller, watch)
+
     def close(self) -> None:
         """Free what the engine holds. Every iterator must be exhausted or closed before."""
         with _LOCK:
@@ -413,6 +440,16 @@ def in_turn(
     watch: Watch | None = None,
 ) -> Generator[Sampled]:
     """Run one job after the other, for engines that sample for one prompt at a time."""
+    with closing(_each(engine, map(Taken, range(len(jobs)), jobs), controller, watch)) as samples:
+        for sampled in samples:
+            if isinstance(sampled, Refused):
+                raise sampled.error
+            yield sampled
+
+
+def _each(
+    engine: Engine, jobs: Iterable[Taken], controller: Controller | None, watch: Watch | None
+) -> Generator[Sampled | Refused]:
     before = latest = Progress(0, 0, 0)
 
     def seen(progress: Progress) -> None:
@@ -426,7 +463,7 @@ def in_turn(
         if watch is not None:
             watch(latest)
 
-    for number, job in enumerate(jobs):
+    for number, job in jobs:
         if job.over():
             continue
         samples = engine.sample(
@@ -434,9 +471,12 @@ def in_turn(
             indices=job.indices,
             watch=seen,
         )
-        with closing(samples):
-            for trajectory in samples:
-                yield Sampled(number, trajectory)
-                if job.over():
-                    break
+        try:
+            with closing(samples):
+                for trajectory in samples:
+                    yield Sampled(number, trajectory)
+                    if job.over():
+                        break
+        except InputError as error:
+            yield Refused(number, error)
         before = latest

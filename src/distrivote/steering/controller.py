@@ -10,7 +10,8 @@ each of them.
   the text. `ReleasedStream` requires more: the distribution before a token is sampled, and two probabilities
   exchanged in it.
 - A logits processor sees a token when it is too late to take it back or to prevent the end of the text, so
-  it can't run every controller: vLLM's plugin runs SelfStepConf without `guard`, and no other.
+  it can't run every controller: vLLM's plugin runs SelfStepConf without `guard`, and DeepConf online, whose
+  `End` it carries out by forcing the end-of-text token.
 - An engine that works by continuation aborts the reply at the token for which a text was returned, appends
   the text to what it keeps, and has the server continue from there. It reports the text as one injected
   token without a confidence.
@@ -32,6 +33,7 @@ from distrivote.splitting import Splitter
 from distrivote.trajectory import Floats, Insertion, Interventions, Trajectory
 
 if TYPE_CHECKING:
+    from distrivote.steering.deepconf import DeepConfOnline
     from distrivote.steering.reflection import SelfStepConf
 
 
@@ -208,9 +210,13 @@ class Controller(Protocol):
         records = [each.interventions for each in trajectories if each.interventions is not None]
         return count(sum(record.n_reflections for record in records), "insertion")
 
-    def plugin_settings(self) -> SelfStepConf | None:
+    def plugin_settings(self) -> SelfStepConf | DeepConfOnline | None:
         """Return the settings with which vLLM's plugin runs it, None if the plugin can't."""
         return None
+
+    def ended(self, confidences: Sequence[float]) -> bool:  # noqa: ARG002
+        """Say whether a trajectory with these confidences of its tokens, which stopped, was ended by it."""
+        return False
 
     def start(self) -> ControllerStream:
         """Return the stream of a new trajectory."""

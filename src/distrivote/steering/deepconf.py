@@ -26,6 +26,9 @@ ONLINE = {"low": 10.0, "high": 90.0}
 ROUNDING = 1e-9
 """The threshold is a mean of a group, summed in another order: a difference by rounding ends nothing."""
 
+_SENT = 1e-5
+"""How far two means of the same confidences may lie apart, relatively, if one was sent as text."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeepConfOnline(Controller):
@@ -104,8 +107,23 @@ class DeepConfOnline(Controller):
     def told(self, trajectories: Sequence[Trajectory]) -> str:
         return told_ends(trajectories)
 
+    @property
+    def limit(self) -> float | None:
+        """The mean of a group below which a trajectory ends; None: it ends none."""
+        return None if self.threshold is None else self.threshold * (1 - ROUNDING)
+
+    def plugin_settings(self) -> DeepConfOnline:
+        return self
+
+    def ended(self, confidences: Sequence[float]) -> bool:
+        known = [value for value in confidences if not math.isnan(value)]
+        if self.threshold is None or len(known) < self.window:
+            return False
+        # Whoever ended it may have had more digits.
+        return sum(known[-self.window :]) / self.window < self.threshold * (1 + _SENT)
+
     def start(self) -> ControllerStream:
-        return _Stream(self.window, self.threshold)
+        return _Stream(self.window, self.limit)
 
 
 def online_rule(name: str | None) -> DeepConfOnline | None:
@@ -131,11 +149,11 @@ def online_rule(name: str | None) -> DeepConfOnline | None:
 
 
 class _Stream(ControllerStream):
-    __slots__ = ("_group", "_threshold", "_total", "_window")
+    __slots__ = ("_group", "_limit", "_total", "_window")
 
-    def __init__(self, window: int, threshold: float | None) -> None:
+    def __init__(self, window: int, limit: float | None) -> None:
         self._window = window
-        self._threshold = threshold
+        self._limit = limit
         self._group: deque[float] = deque()
         self._total = 0.0
 
@@ -145,7 +163,7 @@ class _Stream(ControllerStream):
         confidence: float,
         entropy: float = math.nan,  # noqa: ARG002
     ) -> Injection | End | None:
-        if self._threshold is None or math.isnan(confidence):
+        if self._limit is None or math.isnan(confidence):
             return None
         self._group.append(confidence)
         self._total += confidence
@@ -153,4 +171,4 @@ class _Stream(ControllerStream):
             return None
         if len(self._group) > self._window:
             self._total -= self._group.popleft()
-        return End() if self._total / self._window < self._threshold * (1 - ROUNDING) else None
+        return End() if self._total / self._window < self._limit else None

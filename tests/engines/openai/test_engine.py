@@ -672,6 +672,20 @@ def test_the_plugin_is_used_where_it_is() -> None:
     np.testing.assert_allclose(record.step_confidences, (10.0, 4.0, 8.0))
 
 
+def test_what_the_plugin_ended_is_recorded_as_ended_for_low_confidence() -> None:
+    rule = DeepConfOnline(window=2)
+    with serving(ToyServer(lambda _: [*SURE, *UNSURE], plugin=True)) as (server, engine):
+        warmed = sample(engine, 1, controller=rule)[0]
+        assert all("vllm_xargs" not in body for body in server.sampled())
+        low = sample(engine, 1, controller=replace(rule, threshold=6.0))[0]
+        high = sample(engine, 1, controller=replace(rule, threshold=1.0))[0]
+        asked = [body["vllm_xargs"] for body in server.sampled()[1:]]
+    reasons = (warmed.finish_reason, low.finish_reason, high.finish_reason)
+    assert reasons == ("stop", ENDED, "stop")
+    assert low.text == high.text == warmed.text
+    assert asked == [{"deepconf_threshold": t, "deepconf_window": 2} for t in (6.0, 1.0)]
+
+
 def test_a_controller_that_the_plugin_does_not_know_is_done_by_continuation() -> None:
     says = {"": [Token("4."), Token("</think>")], "4.Wait": AFTER}
     toy = ToyServer(lambda p: says.get(p, [Token("4.")]), plugin=True, template=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from distrivote.engines.vllm.args import controller_of, xargs_of
 from distrivote.errors import InputError
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, WindowSplitter
-from distrivote.steering import BudgetForcing, SelfStepConf
+from distrivote.steering import BudgetForcing, DeepConfOnline, SelfStepConf
 from strategies import MANY
 
 splits = st.one_of(
@@ -102,3 +102,35 @@ def test_bad_values_are_told_in_a_sentence(xargs: dict[str, object], sentence: s
 def test_a_controller_that_a_request_cannot_say_is_refused(controller: SelfStepConf) -> None:
     with pytest.raises(InputError, match=r"vLLM"):
         xargs_of(controller)
+
+
+@MANY
+@given(st.floats(-1e300, 1e300), st.integers(1, 16_384))
+def test_a_threshold_and_a_window_are_those_that_were_meant(threshold: float, window: int) -> None:
+    xargs = xargs_of(DeepConfOnline(eta=90, window=window, threshold=threshold))
+    assert json.loads(json.dumps(xargs)) == xargs
+    found = controller_of(xargs)
+    assert isinstance(found, DeepConfOnline)
+    assert (found.threshold, found.window) == (threshold, window)
+
+
+def test_a_warm_up_asks_for_nothing() -> None:
+    assert xargs_of(DeepConfOnline()) == {}
+
+
+@pytest.mark.parametrize(
+    ("xargs", "sentence"),
+    [
+        ({"deepconf_window": 64}, "deepconf_window without deepconf_threshold"),
+        ({"deepconf_threshold": "x"}, "deepconf_threshold is 'x'"),
+        ({"deepconf_threshold": math.nan}, "deepconf_threshold is nan: give a confidence"),
+        ({"deepconf_threshold": 17, "deepconf_window": 0}, "a window of 0 tokens"),
+        ({"deepconf_threshold": 17, "deepconf_window": 1e6}, "takes 1 to 16,384"),
+        ({"deepconf_threshold": 17, "deepconf_window": 2.5}, "window is 2.5: give a number of tokens"),
+        ({"deepconf_treshold": 17}, "unknown argument of DeepConf 'deepconf_treshold': did you mean"),
+        ({"ssc": 1, "deepconf_threshold": 17}, "ssc and deepconf_threshold: give the arguments of one"),
+    ],
+)
+def test_what_deepconf_cannot_mean_is_one_sentence(xargs: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        controller_of(xargs)

@@ -19,7 +19,7 @@ from distrivote.engines.vllm.engine import VllmEngine
 from distrivote.errors import EngineError, InputError, MissingPackageError
 from distrivote.problem import Message
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, Splitter, WindowSplitter
-from distrivote.steering import BudgetForcing, SelfStepConf, replay
+from distrivote.steering import ENDED, BudgetForcing, DeepConfOnline, End, SelfStepConf, replay
 from distrivote.trajectory import Trajectory
 from engines.contract import EngineContract
 from engines.tiny_model import tiny_model
@@ -155,6 +155,43 @@ def test_requests_that_are_preempted_keep_their_state(
     found = list(crowded.sample(QUESTION, 12, LONG, controller))
     assert n_preempted >= 3
     assert sum(n_reflections(controller, trajectory) for trajectory in found) >= 12
+
+
+def ends_at(rule: DeepConfOnline, trajectory: Trajectory) -> int | None:
+    """Return after how many tokens the rule's own stream ends a trajectory, None if it does not."""
+    stream = rule.start()
+    confidences = token_confidence(trajectory.top_logprobs).values.tolist()
+    for number, (text, confidence) in enumerate(zip(trajectory.tokens, confidences, strict=True), 1):
+        if isinstance(stream.push(text, confidence), End):
+            return number
+    return None
+
+
+@pytest.mark.parametrize("which", ["engine", "crowded"])
+def test_deepconf_ends_trajectories_where_its_stream_would(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    engine: VllmEngine = request.getfixturevalue(which)
+    plain = list(engine.sample(QUESTION, 12, LONG))
+    groups = [token_confidence(each.top_logprobs).values for each in plain]
+    lowest = [min(np.convolve(group, np.ones(8) / 8, "valid"), default=np.nan) for group in groups]
+    rule = DeepConfOnline(window=8, threshold=float(np.nanmedian(lowest)))
+    found = list(engine.sample(QUESTION, 12, LONG, rule))
+    ended = [each for each in found if each.finish_reason == ENDED]
+    assert 0 < len(ended) < len(found)
+    assert all(ends_at(rule, each) == each.n_tokens for each in ended)
+    assert all(ends_at(rule, each) is None for each in found if each.finish_reason != ENDED)
+
+
+def test_a_window_of_requests_samples_every_trajectory_once(engine: VllmEngine) -> None:
+    jobs = [Job(QUESTION, replace(LONG, max_tokens=3), range(40)), Job(QUESTION, LONG, range(2))]
+    seen: list[Progress] = []
+    found = list(engine.sample_all(jobs, watch=seen.append))
+    assert sorted((s.job, s.trajectory.index) for s in found) == [(0, i) for i in range(40)] + [
+        (1, 0),
+        (1, 1),
+    ]
+    assert max(progress.n_live for progress in seen) <= engine._n_window < 42
 
 
 def test_jobs_with_several_settings_share_a_batch(engine: VllmEngine) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distrivote.engines.base import SamplingParams
+from distrivote.engines.base import Job, SamplingParams
 from distrivote.engines.tokens.tables import TokenTable
 from distrivote.engines.vllm.replies import VllmReply
 from distrivote.splitting import WindowSplitter
@@ -49,7 +49,7 @@ def part(
 
 
 def reply(*parts: Any, params: SamplingParams | None = None, controller: Any = None) -> Trajectory:
-    found = VllmReply(0, 5, params or SamplingParams(n_logprobs=3))
+    found = VllmReply(0, 5, Job((), params or SamplingParams(n_logprobs=3), (5,)))
     for new in parts:
         found.add(new)
     return found.trajectory(TABLE, cut, controller, end_tokens=[END])

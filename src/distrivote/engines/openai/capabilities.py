@@ -38,6 +38,7 @@ from distrivote.engines.openai.protocol import (
 )
 from distrivote.engines.openai.reply import finish_of
 from distrivote.engines.reply_fields import response_from
+from distrivote.engines.vllm.args import SSC_PROBE, Probe
 from distrivote.engines.wire import Choice, Logprobs
 from distrivote.errors import InputError
 from distrivote.problem import Message
@@ -165,15 +166,15 @@ async def _with_models(server: Server, fault: Fault) -> Fault:
     return Fault(fault.sentence, fault.scope, hint=hint, argument="model") if names else fault
 
 
-async def has_plugin(server: Server, endpoint: str, dialect: Dialect) -> bool:
-    """Say whether SelfStepConf runs inside a server."""
-    prompt = replace(_hello(endpoint), extra={"vllm_xargs": {"ssc": 1, "ssc_probe": 1}})
+async def has_plugin(server: Server, endpoint: str, dialect: Dialect, probe: Probe = SSC_PROBE) -> bool:
+    """Say whether a rule runs inside a server, SelfStepConf if none is named."""
+    prompt = replace(_hello(endpoint), extra={"vllm_xargs": probe.xargs})
     try:
         await _ask(server, prompt, _ONE, dialect)
     except Fault as fault:
         if fault.scope is Scope.PASSING and fault.status not in _AMBIGUOUS:
             raise
-        return "SelfStepConf" in fault.words
+        return probe.rule in fault.words
     return False
 
 

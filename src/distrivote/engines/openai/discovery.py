@@ -19,7 +19,7 @@ from distrivote.engines.openai.capabilities import continuation_of, dialect_of, 
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
 from distrivote.engines.openai.protocol import Body, Continuation
-from distrivote.engines.vllm.args import xargs_of
+from distrivote.engines.vllm.args import probe_of, xargs_of
 from distrivote.errors import InputError
 from distrivote.steering import Controller
 
@@ -189,11 +189,12 @@ class Discovery:
         if by == "plugin" or (by == "auto" and _can_be_told(controller)):
             if by == "plugin":
                 xargs_of(controller)
-            if server.facts.has_plugin is None:
-                server.facts.has_plugin = await has_plugin(
-                    server, self._settings.endpoint, server.facts.dialect
+            probe, rules = probe_of(controller), server.facts.plugin_rules
+            if probe.rule not in rules:
+                rules[probe.rule] = await has_plugin(
+                    server, self._settings.endpoint, server.facts.dialect, probe
                 )
-            if server.facts.has_plugin:
+            if rules[probe.rule]:
                 return SteeringPlan(way=await self._prompt_shown_by(server), plugin=True)
         if by == "plugin":
             raise Fault(
@@ -246,6 +247,6 @@ def _shows_all(server: Server) -> bool:
 def _can_be_told(controller: Controller) -> bool:
     """Say whether the plugin can do what a controller says; it can't turn the end of the text down."""
     try:
-        return not xargs_of(controller)["ssc_guard"]
+        return not xargs_of(controller).get("ssc_guard")
     except InputError:
         return False

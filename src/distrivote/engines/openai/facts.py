@@ -24,8 +24,8 @@ class ServerFacts:
 
     takes_n: bool = True
     takes_stream_options: bool = True
-    has_plugin: bool | None = None
-    """Whether SelfStepConf runs inside it; None until that was tried."""
+    plugin_rules: dict[str, bool] = field(default_factory=dict)
+    """Whether a rule, by its name, runs inside it; empty until that was tried."""
 
     continuation: Continuation | None = None
     knows_continuation: bool = False

@@ -33,8 +33,8 @@ from distrivote.engines.responses import ReplyError
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.engines.wire import Choice, Response, Usage
 from distrivote.problem import plain_prompt
-from distrivote.steering import Controller, replay
-from distrivote.trajectory import Trajectory
+from distrivote.steering import ENDED, Controller, SelfStepConf, replay
+from distrivote.trajectory import Interventions, Trajectory
 
 _VERDICT_SECONDS = 0.02
 
@@ -329,6 +329,11 @@ class Sampler:
         entropies = (
             token_entropy(trajectory.top_logprobs, k).values.tolist() if controller.uses_entropy else None
         )
+        if controller.ends_trajectories:
+            is_ended = trajectory.finish_reason == "stop" and controller.ended(confidences)
+            reason = ENDED if is_ended else trajectory.finish_reason
+            return replace(trajectory, interventions=Interventions(), finish_reason=reason)
+        assert isinstance(controller, SelfStepConf)
         record = replay(controller, trajectory.tokens, confidences, entropies)
         return replace(trajectory, interventions=record)
 

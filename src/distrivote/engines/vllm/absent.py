@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from distrivote.steering import SelfStepConf
+from distrivote.engines.vllm.args import Watched
 
 State = TypeVar("State")
 
@@ -25,7 +25,7 @@ _N_KEPT = 1024
 class Request(NamedTuple):
     """The identity of a request, as far as it differs from others."""
 
-    controller: SelfStepConf
+    controller: Watched
     k: int
     """The number of log-probabilities in a confidence."""
 

@@ -1,27 +1,51 @@
-"""How a request to a vLLM server configures SelfStepConf: `vllm_xargs` <-> controller.
+"""How a request to a vLLM server configures the plugin: `vllm_xargs` <-> controller.
 
     {"ssc": 1, "ssc_alpha": 0.8, "ssc_delta": 0.8, "ssc_reflection": "wait", "ssc_split": "paragraph",
      "ssc_guard": 0}
+    {"deepconf_threshold": 17.0, "deepconf_window": 2048}
 
-`ssc` switches it on, `ssc_released` selects the published behaviour, everything else has the controller's
-default. The client writes these and the plugin reads them; keys that do not begin with `ssc` belong to
-others and are ignored. Neither vLLM nor any tokenizer is known here.
+`ssc` switches SelfStepConf on, `ssc_released` selects the published behaviour, everything else has the
+controller's default. `deepconf_threshold` ends a trajectory where the mean confidence of a window of tokens
+falls below it. The client writes these and the plugin reads them; other keys belong to others and are
+ignored. Neither vLLM nor any tokenizer is known here.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from distrivote.defaults import SPLIT
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.names import only_loaded
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, Splitter, WindowSplitter, splitter
-from distrivote.steering import Controller, SelfStepConf
+from distrivote.steering import Controller, DeepConfOnline, SelfStepConf
 
 Xargs: TypeAlias = dict[str, str | int | float]
+Watched: TypeAlias = SelfStepConf | DeepConfOnline
 
 KEYS = ("ssc", "ssc_alpha", "ssc_delta", "ssc_reflection", "ssc_split", "ssc_guard", "ssc_released")
+DEEPCONF_KEYS = ("deepconf_threshold", "deepconf_window")
+
+MAX_WINDOW = 16_384
+"""The largest window of DeepConf: the plugin keeps as many numbers for each request."""
+
+
+class Probe(NamedTuple):
+    """How to find out whether a server runs a rule: its plugin refuses these arguments and names the rule."""
+
+    xargs: Xargs
+    rule: str
+
+
+SSC_PROBE = Probe({"ssc": 1, "ssc_probe": 1}, "SelfStepConf")
+DEEPCONF_PROBE = Probe({"deepconf_threshold": 1.0, "deepconf_probe": 1}, "DeepConf")
+
+
+def probe_of(controller: Controller) -> Probe:
+    """Return how to find out whether a server runs a controller that `xargs_of` accepts."""
+    return DEEPCONF_PROBE if isinstance(controller.plugin_settings(), DeepConfOnline) else SSC_PROBE
 
 
 def xargs_of(controller: Controller) -> Xargs:
@@ -29,13 +53,20 @@ def xargs_of(controller: Controller) -> Xargs:
 
     >>> xargs_of(SelfStepConf(delta=0.5))["ssc_delta"]
     0.5
+    >>> xargs_of(DeepConfOnline(window=64, threshold=17.0))
+    {'deepconf_threshold': 17.0, 'deepconf_window': 64}
     """
     settings = controller.plugin_settings()
     if settings is None:
         raise InputError(
-            f"vLLM's plugin supports only SelfStepConf, and the controller is {controller!r}: use another"
-            " engine, or no controller"
+            f"vLLM's plugin supports only SelfStepConf and DeepConf online, and the controller is"
+            f" {controller!r}: use another engine, or no controller"
         )
+    if isinstance(settings, DeepConfOnline):
+        _check_window(settings.window)
+        if settings.threshold is None:
+            return {}  # a warm-up, which runs to its end
+        return {"deepconf_threshold": float(settings.threshold), "deepconf_window": settings.window}
     xargs: Xargs = {
         "ssc": 1,
         "ssc_alpha": float(settings.alpha),
@@ -48,22 +79,22 @@ def xargs_of(controller: Controller) -> Xargs:
     return xargs | {"ssc_released": 1} if settings.released else xargs
 
 
-def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:
+def controller_of(xargs: Mapping[str, object] | None) -> Watched | None:
     """Return the controller that a request asks for, None if there is none.
 
     >>> controller_of({"ssc": 1, "ssc_delta": 0.5}).delta
     0.5
     """
-    given = {key: value for key, value in (xargs or {}).items() if key == "ssc" or key.startswith("ssc_")}
-    for key in given:
-        if key not in KEYS:
-            raise UnknownNameError("argument of SelfStepConf", key, KEYS)
+    ending = _given(xargs, "deepconf", DEEPCONF_KEYS, "DeepConf")
+    given = _given(xargs, "ssc", KEYS, "SelfStepConf")
     if not given:
-        return None
+        return _deepconf(ending) if ending else None
     if "ssc" not in given:
         raise InputError(f'{next(iter(given))} without ssc: add "ssc": 1 to switch SelfStepConf on')
     if not _switch(given, "ssc"):
-        return None
+        return _deepconf(ending) if ending else None
+    if ending:
+        raise InputError(f"ssc and {next(iter(ending))}: give the arguments of one of them")
     default = SelfStepConf()
     return SelfStepConf(
         _number(given, "ssc_alpha", default.alpha),
@@ -78,6 +109,36 @@ def controller_of(xargs: Mapping[str, object] | None) -> SelfStepConf | None:
 def _requested(split: str) -> Splitter:
     with only_loaded():  # it came in a request
         return splitter(split)
+
+
+def _given(
+    xargs: Mapping[str, object] | None, prefix: str, keys: tuple[str, ...], rule: str
+) -> dict[str, object]:
+    given = {
+        key: value for key, value in (xargs or {}).items() if key == prefix or key.startswith(f"{prefix}_")
+    }
+    for key in given:
+        if key not in keys:
+            raise UnknownNameError(f"argument of {rule}", key, keys)
+    return given
+
+
+def _deepconf(given: Mapping[str, object]) -> DeepConfOnline:
+    if "deepconf_threshold" not in given:
+        raise InputError(f"{next(iter(given))} without deepconf_threshold: give the confidence to end below")
+    window = given.get("deepconf_window", DeepConfOnline().window)
+    if isinstance(window, bool) or not isinstance(window, (int, float)) or window % 1:
+        raise InputError(f"deepconf_window is {window!r}: give a number of tokens, such as 2048")
+    _check_window(int(window))
+    threshold = _number(given, "deepconf_threshold", 17.0)
+    if not math.isfinite(threshold):
+        raise InputError(f"deepconf_threshold is {threshold}: give a confidence, such as 17.0")
+    return DeepConfOnline(window=int(window), threshold=threshold)
+
+
+def _check_window(window: int) -> None:
+    if not 1 <= window <= MAX_WINDOW:
+        raise InputError(f"a window of {window} tokens: vLLM's plugin takes 1 to {MAX_WINDOW:,}")
 
 
 def _name_of(split: Splitter) -> str:

@@ -1,6 +1,6 @@
-"""SelfStepConf for all requests of a batch at once, in arrays: the state of a server's logits processor.
+"""SelfStepConf and DeepConf for all requests of a batch at once, in arrays: the state of a logits processor.
 
-The rule is that of `steering`, bit for bit; here it is vectorized over slots, since a server decodes many
+Each rule is that of `steering`, bit for bit; here it is vectorized over slots, since a server decodes many
 requests in one step and has microseconds for each. It knows tokens, log-probabilities and slots, but
 neither vLLM nor any tensor library.
 
@@ -37,9 +37,11 @@ from distrivote.engines.tokens.tables import (
     table_number,
 )
 from distrivote.engines.vllm.absent import PRIME, Absent, Request, Seen, seen_before
+from distrivote.engines.vllm.args import Watched
+from distrivote.engines.vllm.groups import Group, GroupSlots
 from distrivote.engines.vllm.released import Released, ReleasedSlots, Slots
 from distrivote.splitting import EntropySplitter, WindowSplitter
-from distrivote.steering import SelfStepConf
+from distrivote.steering import DeepConfOnline, SelfStepConf
 
 _NO_WINDOW = np.iinfo(np.int64).max
 
@@ -79,10 +81,11 @@ class _State(NamedTuple):
     values: Any
     due: deque[int] | None
     released: Released | None
+    group: Group | None
 
 
 class SteeredBatch:
-    """The requests that SelfStepConf watches."""
+    """The requests that are watched."""
 
     def __init__(
         self,
@@ -98,8 +101,10 @@ class SteeredBatch:
             table: The vocabulary.
             cut: Takes the text so far and a text to inject, and returns the tokens of the latter as they
                 would be at that place.
-            end_tokens: The tokens that end a text.
+            end_tokens: The tokens that end a text; the first of them is forced.
         """
+        self._end = tuple(end_tokens)[:1]
+        self._groups = GroupSlots(n_slots)
         self._vocabulary = table
         self._transitions = table.transitions
         self._cut = cut
@@ -136,7 +141,7 @@ class SteeredBatch:
     def add(
         self,
         slot: int,
-        controller: SelfStepConf,
+        controller: Watched,
         k: int = DEFAULT_K,
         origin: Hashable = None,
         history: Sequence[int] = (),
@@ -160,6 +165,7 @@ class SteeredBatch:
             return
         self._slots[slot] = state.values
         self._released.put(slot, state.released)
+        self._groups.put(slot, state.group)
         if state.due:
             self._due[slot] = state.due
 
@@ -172,6 +178,7 @@ class SteeredBatch:
         self._absent.keep(request, self._seen(slot), self._state_of(slot))
         self._due.pop(slot, None)
         self._released.drop(slot)
+        self._groups.drop(slot)
 
     def advance(
         self,
@@ -249,9 +256,16 @@ class SteeredBatch:
 
     def _restart(self, slot: int) -> None:
         controller, k, _ = self._requests[slot]
-        split = controller.split
         self._due.pop(slot, None)
         self._slots[slot] = np.zeros((), dtype=_SLOT)
+        self._k[slot] = k
+        for column in (self._tau, self._previous, self._confidence, self._entropy):
+            column[slot] = math.nan
+        if isinstance(controller, DeepConfOnline):
+            self._table[slot], self._window[slot], self._limit[slot] = NO_DELIMITER, _NO_WINDOW, math.nan
+            self._groups.begin(slot, controller)
+            return
+        split = controller.split
         self._alpha[slot] = controller.alpha
         self._delta[slot] = controller.delta
         self._table[slot] = table_number(split)
@@ -259,9 +273,6 @@ class SteeredBatch:
         entropy = split if isinstance(split, EntropySplitter) else None
         self._limit[slot] = math.nan if entropy is None else entropy.threshold
         self._n_least[slot] = 0 if entropy is None else entropy.min_tokens
-        self._k[slot] = k
-        for column in (self._tau, self._previous, self._confidence, self._entropy):
-            column[slot] = math.nan
         self._released.begin(slot, controller)
         if controller.released:
             # Its steps are ended by its own stream, not by the arrays.
@@ -284,7 +295,10 @@ class SteeredBatch:
     def _state_of(self, slot: int) -> _State:
         due = self._due.get(slot)
         return _State(
-            self._slots[slot].copy(), None if due is None else deque(due), self._released.copy_of(slot)
+            self._slots[slot].copy(),
+            None if due is None else deque(due),
+            self._released.copy_of(slot),
+            self._groups.copy_of(slot),
         )
 
     def _catch_up(self, slot: int, history: Sequence[int]) -> None:
@@ -308,6 +322,9 @@ class SteeredBatch:
         confidences = self._confidence[slots]
         if self._released:
             self._released.push(slots, confidences, self._entropy[slots])
+        if self._groups:
+            for slot in self._groups.push(slots, confidences) if self._end else ():
+                self._due[slot] = deque(self._end)
         known = confidences == confidences
         self._total[slots] += np.where(known, confidences, 0.0)
         self._n_known[slots] += known
@@ -360,6 +377,8 @@ class SteeredBatch:
         n_seen = int(self._n_seen[slot])
         places = np.arange(max(0, n_seen - CONTEXT), n_seen) % CONTEXT
         before = self._vocabulary.context(self._recent[slot, places].tolist())
-        tokens = self._cut(before, self._requests[slot].controller.reflection)
+        controller = self._requests[slot].controller
+        assert isinstance(controller, SelfStepConf)
+        tokens = self._cut(before, controller.reflection)
         if tokens:
             self._due[slot] = deque(tokens)

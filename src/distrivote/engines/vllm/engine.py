@@ -1,19 +1,23 @@
 """vLLM in this process: offline batches, with the plugin that its servers use.
 
-All trajectories of all jobs are submitted to vLLM at once, one request each, and come back as they finish;
-vLLM decides how many run together. The seed of a trajectory is derived from (seed, index), so a trajectory is
-the same whatever runs beside it, as far as the logits are: their last bits depend on the batch.
+Each trajectory is one request. vLLM decides how many run together and holds a few more, so that it is never
+short of work; the others wait here and cost nothing until there is room. The seed of a trajectory is derived
+from (seed, index), so a trajectory is the same whatever runs beside it, as far as the logits are: their last
+bits depend on the batch.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from distrivote.engines.base import BatchEngine, Job, Progress, Sampled, SamplingParams, Watch
+from distrivote.engines.base import BatchEngine, Job, Progress, Refused, Sampled, SamplingParams, Watch
+from distrivote.engines.feed import Feed
 from distrivote.engines.tokens.long_prompts import not_sampled, too_long
 from distrivote.engines.tokens.tables import chat_text, cutter, end_tokens_of, table_of
 from distrivote.engines.vllm.args import Xargs, xargs_of
@@ -23,6 +27,9 @@ from distrivote.problem import Message
 from distrivote.steering import Controller
 
 PLUGIN = "distrivote.engines.vllm.plugin:SelfStepConf"
+
+_N_MORE = 8
+"""vLLM holds this number of requests, and a quarter, more than it can run at the same time."""
 
 
 class VllmEngine(BatchEngine):
@@ -57,6 +64,7 @@ class VllmEngine(BatchEngine):
         self._ends = end_tokens_of(self._tokenizer)
         self._n_context: int = config.max_model_len
         self._max_logprobs: int = config.max_logprobs
+        self._n_window = self._engine.vllm_config.scheduler_config.max_num_seqs * 5 // 4 + _N_MORE
         self._n_calls = 0
 
     def release(self) -> None:
@@ -68,37 +76,98 @@ class VllmEngine(BatchEngine):
         self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
     ) -> Generator[Sampled]:
         """Yield the trajectories of all jobs as they finish; then an error if prompts were too long."""
-        xargs = None if controller is None else self._xargs(controller)
+        refusals = []
+        with closing(self._fed(Feed.of(jobs), controller, watch)) as samples:
+            for sampled in samples:
+                if isinstance(sampled, Refused):
+                    refusals.append(sampled.error.message)
+                else:
+                    yield sampled
+        if refusals:
+            raise not_sampled(refusals, len(jobs))
+
+    def sample_fed(
+        self, feed: Feed, controller: Controller | None = None, *, watch: Watch | None = None
+    ) -> Generator[Sampled | Refused]:
+        """Yield the trajectories of jobs that may be added meanwhile, in any order."""
+        with self._call():
+            yield from self._fed(feed, controller, watch)
+
+    def _fed(
+        self, feed: Feed, controller: Controller | None, watch: Watch | None
+    ) -> Generator[Sampled | Refused]:
+        xargs = None if controller is None else self._xargs(controller) or None
         steering = None if controller is None else controller.plugin_settings()
         live: dict[str, VllmReply] = {}
+        requests = self._requests(feed, xargs, live)
+        n_tokens = n_reflections = 0
         try:
             self._n_calls += 1
-            added = [self._add(number, job, xargs, live) for number, job in enumerate(jobs)]
-            n_tokens = n_reflections = 0
-            while live:
-                finished = self._step(live)
+            while True:
+                while len(live) < self._n_window:
+                    request = next(requests)
+                    if isinstance(request, Refused):
+                        yield request
+                    elif request is None:
+                        break
+                    else:
+                        self._submit(request, live)
+                if not live:
+                    return
+                n_new, finished = self._step(live)
+                n_tokens += n_new
                 trajectories = [
                     Sampled(reply.job, reply.trajectory(self._table, self._cut, steering, self._ends))
                     for reply in finished
                 ]
-                n_tokens += sum(sampled.trajectory.n_tokens for sampled in trajectories)
                 n_reflections += sum(reply.n_reflections for reply in finished)
                 if watch is not None:
-                    n_live = sum(len(reply.tokens) for reply in live.values())
-                    watch(Progress(n_tokens + n_live, len(live), n_reflections))
+                    watch(Progress(n_tokens, len(live), n_reflections))
                 yield from trajectories
                 if trajectories:
-                    self._drop_unwanted(jobs, live)
-            refusals = [refusal for refusal in added if refusal is not None]
-            if refusals:
-                raise not_sampled(refusals, len(jobs))
+                    self._drop_unwanted(live)
         finally:
             if live:
                 self._engine.abort_request(list(live))
 
-    def _drop_unwanted(self, jobs: Sequence[Job], live: dict[str, VllmReply]) -> None:
-        over = {number for number, job in enumerate(jobs) if job.over()}
-        unwanted = [name for name, reply in live.items() if reply.job in over]
+    def _requests(
+        self, feed: Feed, xargs: Xargs | None, live: Mapping[str, VllmReply]
+    ) -> Iterator[_Request | Refused | None]:
+        """Return what to submit, one after the other; None where there is nothing at present."""
+        while True:
+            # With nothing to decode there is time to wait.
+            taken = feed.take(wait=not live)
+            if taken is None:
+                yield None
+                continue
+            number, job = taken
+            prompt = self._prompt(job.messages, job.params.thinking)
+            if len(prompt) >= self._n_context:
+                advice = "shorten it, or raise vLLM's option max_model_len"
+                sentence = too_long(job.messages, len(prompt), self._n_context, self.model, advice)
+                yield Refused(number, InputError(sentence))
+                continue
+            self._check(job.params)
+            max_tokens = min(job.params.max_tokens, self._n_context - len(prompt))
+            rendered = self._engine.renderer.render_cmpl([{"prompt_token_ids": prompt}])[0]
+            for index in job.indices:
+                if job.over():
+                    break
+                reply = VllmReply(number, index, job, len(prompt))
+                sampling = partial(_sampling, job.params, index, max_tokens, xargs)
+                yield _Request(f"{self._n_calls}-{number}-{index}", rendered, sampling, reply)
+
+    def _submit(self, request: _Request, live: dict[str, VllmReply]) -> None:
+        from vllm.exceptions import VLLMClientError
+
+        try:
+            self._engine.add_request(request.name, request.prompt, request.sampling())
+        except (VLLMClientError, ValueError) as error:
+            raise InputError(f"vLLM rejects the request: {_line(error)}") from error
+        live[request.name] = request.reply
+
+    def _drop_unwanted(self, live: dict[str, VllmReply]) -> None:
+        unwanted = [name for name, reply in live.items() if reply.is_unwanted]
         if unwanted:
             self._engine.abort_request(unwanted)
             for name in unwanted:
@@ -106,60 +175,53 @@ class VllmEngine(BatchEngine):
 
     def _xargs(self, controller: Controller) -> Xargs:
         xargs = xargs_of(controller)
-        reflection = str(xargs["ssc_reflection"])
+        reflection = str(xargs.get("ssc_reflection", ""))
         if "".join(self._table.spelled(self._cut("", reflection))) != reflection:
             raise InputError(
                 f"the tokenizer of {self.model} has no tokens for {reflection!r}: give another reflection"
             )
         return xargs
 
-    def _add(self, number: int, job: Job, xargs: Xargs | None, live: dict[str, VllmReply]) -> str | None:
-        """Submit the trajectories of one job to vLLM, or return why its prompt does not fit."""
-        params = job.params
+    def _check(self, params: SamplingParams) -> None:
         if params.n_logprobs > self._max_logprobs >= 0:
             raise InputError(
                 f"n_logprobs is {params.n_logprobs}, and vLLM gives {self._max_logprobs} at most: use a"
                 " smaller number, or raise its option max_logprobs"
             )
-        prompt = self._prompt(job.messages, params.thinking)
-        if len(prompt) >= self._n_context:
-            advice = "shorten it, or raise vLLM's option max_model_len"
-            return too_long(job.messages, len(prompt), self._n_context, self.model, advice)
-        max_tokens = min(params.max_tokens, self._n_context - len(prompt))
-        rendered = self._engine.renderer.render_cmpl([{"prompt_token_ids": prompt}])[0]
-        from vllm.exceptions import VLLMClientError
-
-        for index in job.indices:
-            name = f"{self._n_calls}-{number}-{index}"
-            try:
-                self._engine.add_request(name, rendered, _sampling(params, index, max_tokens, xargs))
-            except (VLLMClientError, ValueError) as error:
-                raise InputError(f"vLLM rejects the request: {_line(error)}") from error
-            live[name] = VllmReply(number, index, params, len(prompt))
-        return None
 
     def _prompt(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
         text = chat_text(self._tokenizer, messages, thinking, self.model)
         tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return tokens
 
-    def _step(self, live: dict[str, VllmReply]) -> list[VllmReply]:
-        """Run one decoding step of vLLM, and return the replies that have ended."""
+    def _step(self, live: dict[str, VllmReply]) -> tuple[int, list[VllmReply]]:
+        """Run one decoding step of vLLM; return how many tokens came, and the replies that have ended."""
         from vllm.exceptions import VLLMServerError
 
         try:
             outputs = self._engine.step()
         except (VLLMServerError, RuntimeError) as error:
             raise EngineError(f"vLLM failed while sampling: {_line(error)}") from error
-        finished = []
+        n_new, finished = 0, []
         for output in outputs:
             reply = live.get(output.request_id)
             if reply is None:
                 continue
-            reply.add(output.outputs[0])
+            n_new += reply.add(output.outputs[0])
             if output.finished:
                 finished.append(live.pop(output.request_id))
-        return finished
+        return n_new, finished
+
+
+class _Request(NamedTuple):
+    """One trajectory that can be submitted."""
+
+    name: str
+    prompt: Any
+    sampling: Callable[[], Any]
+    """Makes vLLM's parameters, or raises its error about them."""
+
+    reply: VllmReply
 
 
 def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:

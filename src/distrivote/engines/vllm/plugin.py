@@ -1,4 +1,4 @@
-"""SelfStepConf inside a vLLM server: a logits processor for the whole batch.
+"""SelfStepConf and DeepConf's stop inside a vLLM server: a logits processor for the whole batch.
 
     vllm serve MODEL --logits-processors distrivote.engines.vllm.plugin:SelfStepConf
 
@@ -21,12 +21,13 @@ from vllm.v1.sample.logits_processor import LogitsProcessor
 from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as LogitsProcessorV2
 
 from distrivote.engines.tokens.tables import cutter, end_tokens_of, table_of
-from distrivote.engines.vllm.args import controller_of
+from distrivote.engines.vllm.args import controller_of, xargs_of
 from distrivote.engines.vllm.batch import SteeredBatch
 from distrivote.engines.vllm.logits import Transfer, exchanged, forced, top_logprobs, with_likeliest
 from distrivote.engines.vllm.rows import BatchRows
 from distrivote.engines.vllm.slots import SlottedSteering
 from distrivote.errors import InputError
+from distrivote.steering import DeepConfOnline
 
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "logit_bias": (None, {}),
@@ -46,7 +47,7 @@ _MADE: WeakValueDictionary[int, SelfStepConf] = WeakValueDictionary()
 
 
 class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
-    """Watches the requests that ask for it, and injects a reflection where a step's confidence drops."""
+    """Watches the requests that ask for it: injects a reflection, or ends them, where confidence drops."""
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
@@ -54,14 +55,18 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
         controller = controller_of(sampling_params.extra_args)
         if controller is None:
             return
-        if controller.guard:
+        if isinstance(controller, DeepConfOnline):
+            if getattr(sampling_params, "ignore_eos", False):
+                raise InputError("ignore_eos is true: DeepConf forces the end token, which this ignores")
+        elif controller.guard:
             raise InputError("ssc_guard is 1: a vLLM server can't prevent the end of the text; leave it at 0")
         for name, neutral in _NEUTRAL.items():
             value = getattr(sampling_params, name, neutral[0])
             if value not in neutral:
+                switch = next(iter(xargs_of(controller)))
                 raise InputError(
-                    f"{name} is {value}: SelfStepConf needs the model's own probabilities, and this changes"
-                    f" them; leave it at {neutral[0]}, or leave ssc out"
+                    f"{name} is {value}: {controller.name} needs the model's own probabilities, and this"
+                    f" changes them; leave it at {neutral[0]}, or leave {switch} out"
                 )
 
     def __init__(self, vllm_config: Any, states: Any, is_pin_memory: bool | None = None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.engines.tokens.tables import TokenTable
-from distrivote.steering import ReleasedStream, SelfStepConf
+from distrivote.steering import Controller, ReleasedStream
 
 Slots = npt.NDArray[np.intp]
 
@@ -42,7 +42,7 @@ class ReleasedSlots:
     def __bool__(self) -> bool:
         return bool(self._requests)
 
-    def begin(self, slot: int, controller: SelfStepConf) -> None:
+    def begin(self, slot: int, controller: Controller) -> None:
         """Add a new request; one that is not steered as published is ignored."""
         stream = controller.start()
         self.put(slot, Released(stream) if isinstance(stream, ReleasedStream) else None)

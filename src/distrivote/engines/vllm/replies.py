@@ -15,52 +15,57 @@ from typing import Any
 import numpy as np
 
 from distrivote.confidence import token_confidence, token_entropy
-from distrivote.engines.base import SamplingParams
+from distrivote.engines.base import Job
 from distrivote.engines.tokens.spelling import cut
 from distrivote.engines.tokens.tables import CONTEXT, TokenTable
-from distrivote.steering import ReleasedStream, SelfStepConf
+from distrivote.engines.vllm.args import Watched
+from distrivote.steering import ENDED, DeepConfOnline, ReleasedStream, SelfStepConf
 from distrivote.trajectory import Floats, Interventions, Trajectory
 
 
 class VllmReply:
     """One unfinished reply."""
 
-    def __init__(
-        self, job: int, index: int, params: SamplingParams, n_prompt_tokens: int | None = None
-    ) -> None:
-        self.job = job
+    def __init__(self, number: int, index: int, job: Job, n_prompt_tokens: int | None = None) -> None:
+        self.job = number
         self.index = index
         self.finish_reason: str | None = None
         self.n_reflections = 0
         self.tokens: list[int] = []
         self.seconds: float | None = None
         self._begun = time.perf_counter()
-        self._params = params
+        self._params = job.params
+        self._over = job.over
         self._n_prompt_tokens = n_prompt_tokens
         self._rows: list[list[float]] = []
         """For each token its own log-probability, then the largest ones."""
         self._likeliest: list[int] = []
 
-    def add(self, sample: Any) -> None:
-        """Add what is new in a `CompletionOutput`, with flat log-probabilities."""
-        flat = sample.logprobs
+    @property
+    def is_unwanted(self) -> bool:
+        return self._over()
+
+    def add(self, sample: Any) -> int:
+        """Add what is new in a `CompletionOutput`, with flat log-probabilities; return how many tokens."""
+        flat, n_before = sample.logprobs, len(self.tokens)
         self.tokens += sample.token_ids
         for start, end in zip(flat.start_indices, flat.end_indices, strict=True):
             self._rows.append(flat.logprobs[start:end])
             self._likeliest.append(flat.token_ids[start + 1] if end > start + 1 else -1)
         if sample.finish_reason is None:
-            return
+            return len(self.tokens) - n_before
         self.finish_reason = sample.finish_reason
         self.seconds = time.perf_counter() - self._begun
         if sample.finish_reason == "stop" and not isinstance(sample.stop_reason, str):
             # The token that ends a text is not part of it.
             del self.tokens[-1:], self._rows[-1:]
+        return len(self.tokens) - n_before
 
     def trajectory(
         self,
         table: TokenTable,
         tokens_of: Callable[[str, str], Sequence[int]],
-        controller: SelfStepConf | None = None,
+        controller: Watched | None = None,
         end_tokens: Collection[int] = (),
     ) -> Trajectory:
         """Return the finished reply, with the record of the controller that steered it.
@@ -77,7 +82,11 @@ class VllmReply:
         values = np.array(self._rows, dtype=np.float64).reshape(n, -1 if n else k + 1)
         own, top = values[:, 0], values[:, 1 : k + 1]
         record = None
-        if controller is not None:
+        if isinstance(controller, DeepConfOnline):
+            record = Interventions()
+            if self.finish_reason == "stop" and controller.ended(token_confidence(top).values.tolist()):
+                self.finish_reason = ENDED
+        elif controller is not None:
             record = self._record(controller, texts, top, table, tokens_of, end_tokens)
             self.n_reflections = record.n_reflections
         text = "".join(texts)

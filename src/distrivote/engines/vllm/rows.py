@@ -1,8 +1,8 @@
 """Which request is in which row of vLLM's batch (Model Runner V1), and what was sampled for it.
 
 vLLM keeps its requests in rows. Between two decoding steps rows are freed, filled and moved, in this order,
-and a row that is filled may be one that was not reported as freed. Rows whose request does not ask for
-SelfStepConf are ignored here. Only the names of vLLM's fields are used, so nothing of it is imported.
+and a row that is filled may be one that was not reported as freed. Rows whose request does not ask to be
+watched are ignored here. Only the names of vLLM's fields are used, so nothing of it is imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Occupant(NamedTuple):
 
 
 class BatchRows:
-    """The rows that SelfStepConf watches."""
+    """The rows that are watched."""
 
     def __init__(self, batch: SteeredBatch, n_rows: int) -> None:
         self._batch = batch

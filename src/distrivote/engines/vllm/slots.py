@@ -1,4 +1,4 @@
-"""SelfStepConf in vLLM's Model Runner V2, where requests keep their slots and tokens stay on the device.
+"""The plugin in vLLM's Model Runner V2, where requests keep their slots and tokens stay on the device.
 
 What a decoding step needs (the token that was fed, the largest log-probabilities) comes to the host in one
 transfer. A request that comes back after a preemption may get another slot; only then are its tokens read
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from distrivote.engines.vllm.args import controller_of
+from distrivote.engines.vllm.args import Watched, controller_of
 from distrivote.engines.vllm.batch import SteeredBatch
 from distrivote.engines.vllm.logits import exchanged, forced, top_logprobs, with_likeliest
 from distrivote.engines.vllm.rows import wanted_k
-from distrivote.steering import SelfStepConf
 
 
 class SlottedSteering:
@@ -30,7 +29,7 @@ class SlottedSteering:
         self._batch = batch
         self._states = states
         self._watched = np.zeros(states.max_num_reqs, dtype=np.bool_)
-        self._returning: dict[int, tuple[SelfStepConf, int, Any]] = {}
+        self._returning: dict[int, tuple[Watched, int, Any]] = {}
 
     def add_request(self, slot: int, params: Any) -> bool:
         """Put a request into a slot and return whether it is steered."""
