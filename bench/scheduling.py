@@ -57,10 +57,8 @@ def real_lengths(path: Path, shrink: int) -> list[list[int]]:
 class SimulatedCore:
     """What `VllmEngine` uses of vLLM's engine, with a clock of its own."""
 
-    def __init__(
-        self, n_slots: int, lengths: Sequence[Sequence[int]], *, real: bool, log: Path | None
-    ) -> None:
-        self._n_slots, self._lengths, self._real, self._log = n_slots, lengths, real, log
+    def __init__(self, n_slots: int, lengths: Sequence[Sequence[int]]) -> None:
+        self._n_slots, self._lengths = n_slots, lengths
         self._waiting: deque[str] = deque()
         self._left: dict[str, int] = {}
         self._running: dict[str, None] = {}
