@@ -96,10 +96,8 @@ class VllmEngine(BatchEngine):
     def _fed(
         self, feed: Feed, controller: Controller | None, watch: Watch | None
     ) -> Generator[Sampled | Refused]:
-        xargs = None if controller is None else self._xargs(controller) or None
-        steering = None if controller is None else controller.plugin_settings()
         live: dict[str, VllmReply] = {}
-        requests = self._requests(feed, xargs, live)
+        requests = self._requests(feed, controller, live)
         n_tokens = n_reflections = 0
         try:
             self._n_calls += 1
@@ -117,7 +115,7 @@ class VllmEngine(BatchEngine):
                 n_new, finished = self._step(live)
                 n_tokens += n_new
                 trajectories = [
-                    Sampled(reply.job, reply.trajectory(self._table, self._cut, steering, self._ends))
+                    Sampled(reply.job, reply.trajectory(self._table, self._cut, reply.steering, self._ends))
                     for reply in finished
                 ]
                 n_reflections += sum(reply.n_reflections for reply in finished)
@@ -131,7 +129,7 @@ class VllmEngine(BatchEngine):
                 self._engine.abort_request(list(live))
 
     def _requests(
-        self, feed: Feed, xargs: Xargs | None, live: Mapping[str, VllmReply]
+        self, feed: Feed, controller: Controller | None, live: Mapping[str, VllmReply]
     ) -> Iterator[_Request | Refused | None]:
         """Return what to submit, one after the other; None where there is nothing at present."""
         while True:
@@ -149,11 +147,14 @@ class VllmEngine(BatchEngine):
                 continue
             self._check(job.params)
             max_tokens = min(job.params.max_tokens, self._n_context - len(prompt))
+            steered = job.steered_by(controller)
+            xargs = None if steered is None else self._xargs(steered) or None
             rendered = self._engine.renderer.render_cmpl([{"prompt_token_ids": prompt}])[0]
             for index in job.indices:
                 if job.over():
                     break
                 reply = VllmReply(number, index, job, len(prompt))
+                reply.steering = None if steered is None else steered.plugin_settings()
                 sampling = partial(_sampling, job.params, index, max_tokens, xargs)
                 yield _Request(f"{self._n_calls}-{number}-{index}", rendered, sampling, reply)
 

@@ -31,6 +31,8 @@ class VllmReply:
         self.index = index
         self.finish_reason: str | None = None
         self.n_reflections = 0
+        self.steering: Watched | None = None
+        """What the plugin steered it by."""
         self.tokens: list[int] = []
         self.seconds: float | None = None
         self._begun = time.perf_counter()
