@@ -81,6 +81,25 @@ def test_calls_in_one_loop_overlap_and_share_the_limit() -> None:
         assert server.max_open <= 3
 
 
+def test_replies_that_wait_for_those_asked_again_do_not_take_their_places() -> None:
+    """Calls that share few places all get replies with a flaw at once, as at the start of a server."""
+
+    def answer(request: Request) -> Reply:
+        is_asked = request.body["messages"][0]["content"] != "Hello"
+        return ToyServer(says, gives=0 if is_asked else 1000)(request)
+
+    async def all_of(engine: OpenAIEngine) -> list[list[Trajectory]]:
+        async with asyncio.timeout(60):
+            return await asyncio.gather(*(gathered(engine, 4) for _ in range(6)))
+
+    waiting = Patience(discovery=1e9)
+    with ScriptedServer(answer) as server, engine_at(server, n_parallel=2, patience=waiting) as engine:
+        found = asyncio.run(all_of(engine))
+        assert server.max_open <= 2
+    assert [len(each) for each in found] == [4] * 6
+    assert {trajectory.flaw for each in found for trajectory in each} == {"no log-probabilities"}
+
+
 def test_what_was_found_out_in_one_loop_is_known_in_the_next() -> None:
     with ScriptedServer(ToyServer(says)) as server, engine_at(server) as engine:
         asyncio.run(gathered(engine, 1))

@@ -9,14 +9,42 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from typing import Any, TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Self, TypeVar
 
 from distrivote.engines.openai.client import Server
 
 T = TypeVar("T")
+
+
+class Place:
+    """One of the trajectories that may be under way; others have it while this one waits for them."""
+
+    def __init__(self, room: asyncio.Semaphore) -> None:
+        self._room = room
+        self._is_held = False
+
+    async def __aenter__(self) -> Self:
+        await self._room.acquire()
+        self._is_held = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._room.release()
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[None]:
+        """Leave the place to others within a block; it is not taken again if the block fails."""
+        self._leave()
+        yield
+        await self.__aenter__()
 
 
 class Connections:

@@ -26,6 +26,7 @@ from distrivote.engines.openai.discovery import Discovery, SteeringPlan
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
 from distrivote.engines.openai.flaws import ENDLESS, Flaw, flaw_of
 from distrivote.engines.openai.length import Length, cut_to
+from distrivote.engines.openai.loops import Place
 from distrivote.engines.openai.protocol import Body, Dialect, Prompt, request_body, seed_of
 from distrivote.engines.openai.reply import StreamedReply
 from distrivote.engines.openai.token_ids import ids_of, named
@@ -52,7 +53,7 @@ class Item:
 
     __slots__ = (
         *("begun", "first", "flawed", "indices", "job", "n_again", "n_reflections", "n_tokens", "number"),
-        "text",
+        *("place", "text"),
     )
 
     def __init__(self, number: int, job: Job, indices: Sequence[int], n_again: int = 0) -> None:
@@ -77,6 +78,9 @@ class Item:
         self.first = self.indices[0]
         self.text: Callable[[], str] | None = None
         """Returns what has come of its first trajectory."""
+
+        self.place: Place | None = None
+        """Its own among the trajectories in progress, while it is sampled."""
 
     def partial(self) -> Partial | None:
         """Return its first trajectory as far as it has come, None if it is over or has not begun."""
@@ -263,17 +267,20 @@ class Sampler:
     async def _is_worth(self, server: Server, item: Item) -> bool:
         """Say whether to ask again for replies with a flaw.
 
-        Before a server has given any without, a few are asked for again, and the others wait for these.
+        Before a server has given any without, a few are asked for again, and the others wait for these. Their
+        places are free meanwhile: what they wait for may need one.
         """
         facts, seconds = server.facts, 0.0
         if not facts.n_good and facts.n_retried < server.patience.n_first_flawed:
             facts.n_retried += 1
             return True
-        while not facts.n_good and facts.n_retries_over < facts.n_retried:
-            if item.job.over() or seconds > server.patience.discovery:
-                return False
-            await asyncio.sleep(_VERDICT_SECONDS)
-            seconds += _VERDICT_SECONDS
+        assert item.place is not None
+        async with item.place.lent():
+            while not facts.n_good and facts.n_retries_over < facts.n_retried:
+                if item.job.over() or seconds > server.patience.discovery:
+                    break
+                await asyncio.sleep(_VERDICT_SECONDS)
+                seconds += _VERDICT_SECONDS
         return facts.n_good > 0
 
     def _finished(

@@ -20,6 +20,7 @@ from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.discovery import Discovery
 from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.fleet import choose
+from distrivote.engines.openai.loops import Place
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import Body
 from distrivote.engines.openai.request import Item, Sampler
@@ -137,7 +138,7 @@ class Call:
             # The caller may be slow: do not pile up more than are under way.
             while self._n_waiting() > 64:
                 await asyncio.sleep(0.02)
-            async with self._room:
+            async with Place(self._room) as place:
                 if not self._waiting or self._is_over:
                     return
                 item = self._waiting.popleft()
@@ -146,6 +147,7 @@ class Call:
                 if item.number in self._spoiled:
                     self._n_missing += len(item.indices)
                     continue
+                item.place = place
                 self._live.add(item)
                 try:
                     await self._sample(item)
