@@ -3,10 +3,12 @@
 The engine plays stored trajectories back, so what is measured is the server: parsing, sampling threads,
 measuring 32 trajectories, the vote and the reply. Server and clients are two processes on one machine.
 
-    python bench/server.py [--requests 2000] [--clients 16] [--embedded N] [--upstream N]
+    python bench/server.py [--requests 2000] [--clients 16] [--embedded N] [--upstream N] [--forward N]
 
 With `--upstream` the server stands in front of an OpenAI-compatible one, a third process that plays short
-replies; once as it is and once with the client's event loop in a thread, in turn, as a ratio.
+replies; once as it is and once with the client's event loop in a thread, in turn, as a ratio. With
+`--forward` it passes requests on to that one, each sent to both in turn: what passing on adds, to whole
+replies and to every event of a stream.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ from distrivote.steering import Controller
 
 BUDGET, STEPS, STEP_TOKENS = 32, 4, 16
 QUESTION = "Tom has 5 apples and buys 7 more. How many has he?"
+N_STAMPS, STAMP_SECONDS = 5, 0.02
+"""Of a stream whose events say when they were sent."""
 
 
 def stored(n: int) -> list[Trajectory]:
@@ -78,10 +82,12 @@ def upstream_app() -> object:
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
-    top = [{"token": f" {i}", "logprob": -0.1 - i} for i in range(20)]
+    # Probabilities that add up to more than 1 would be a flaw, for which replies are asked for again.
+    top = [{"token": f" {i}", "logprob": -1.0 - i} for i in range(20)]
 
     def choice(text: str, finish: str | None) -> dict[str, object]:
-        content = [{"token": text, "logprob": -0.1, "top_logprobs": top}]
+        first = {"token": text, "logprob": -1.0}
+        content = [{**first, "top_logprobs": [first, *top[1:]]}]
         return {"index": 0, "finish_reason": finish, "logprobs": {"content": content}}
 
     words = ["Well", ".\n\n", "\\boxed{12}"]
@@ -99,11 +105,19 @@ def upstream_app() -> object:
             await asyncio.sleep(0)
         yield b"data: [DONE]\n\n"
 
+    async def stamped() -> AsyncGenerator[bytes]:
+        for _ in range(N_STAMPS):
+            yield f"data: {time.monotonic()}\n\n".encode()
+            await asyncio.sleep(STAMP_SECONDS)
+
     async def models(_: Request) -> Response:
         return JSONResponse({"data": [{"id": "toy"}]})
 
     async def chat(request: Request) -> Response:
-        if (await request.json()).get("stream"):
+        asked = await request.json()
+        if asked.get("stamps"):
+            return StreamingResponse(stamped(), media_type="text/event-stream")
+        if asked.get("stream"):
             return StreamingResponse(streamed(), media_type="text/event-stream")
         return JSONResponse(whole)
 
@@ -275,6 +289,50 @@ def measure_upstream(n_requests: int, n_clients: int, rounds: int = 4) -> dict[s
     return {"n_requests": n_requests, "n_clients": n_clients, **found, "in_thread_over_in_loop": ratios}
 
 
+def measure_forward(n_requests: int) -> dict[str, object]:
+    """Return what passing a request on adds to asking the other server directly, both in turn."""
+    whole: dict[str, list[float]] = {"direct": [], "forwarded": []}
+    first: dict[str, list[float]] = {name: [] for name in whole}
+    late: dict[str, list[float]] = {name: [] for name in whole}
+    with (
+        serving("", run_upstream) as (upstream, _),
+        serving(f"upstream {upstream}") as (url, pid),
+        httpx.Client(timeout=120) as client,
+    ):
+        places = {"direct": upstream, "forwarded": url}
+        busy = 0.0
+        for number in range(-5, n_requests):  # the first few open connections
+            busy = processor_seconds(pid) if number == 0 else busy
+            for name, place in places.items():
+                address, asked = f"{place}/v1/chat/completions", body("toy") | {"n": 2}
+                del asked["distrivote"]
+                begun = time.monotonic()
+                reply = client.post(address, json=asked)
+                seconds = time.monotonic() - begun
+                assert reply.status_code == 200, reply.text
+                begun, heard, lags = time.monotonic(), 0.0, []
+                with client.stream("POST", address, json=asked | {"stamps": True}) as stream:
+                    for line in stream.iter_lines():
+                        heard = heard or time.monotonic() - begun
+                        if line:
+                            lags.append(time.monotonic() - float(line.removeprefix("data: ")))
+                assert len(lags) == N_STAMPS
+                if number >= 0:
+                    whole[name].append(seconds)
+                    first[name].append(heard)
+                    late[name] += lags
+        busy = processor_seconds(pid) - busy
+    found: dict[str, Any] = {"n_requests": n_requests}
+    found["server_processor_ms"] = round(1000 * busy / (2 * n_requests), 2)
+    for what, values in (("whole", whole), ("first_byte", first), ("event_delay", late)):
+        found[what] = {f"{name}_p50_ms": round(1000 * statistics.median(values[name]), 2) for name in values}
+        # Neighbours in time are compared, which have the same load on the machine.
+        pairs = zip(values["forwarded"], values["direct"], strict=True)
+        cuts = statistics.quantiles([behind - straight for behind, straight in pairs], n=100)
+        found[what] |= {"added_p50_ms": round(1000 * cuts[49], 2), "added_p90_ms": round(1000 * cuts[89], 2)}
+    return found
+
+
 def measure_embedded(repeats: int) -> dict[str, object]:
     """Return how much longer the whole request takes than the sampling and the vote alone."""
     from distrivote import Problem, SamplingParams, solve
@@ -324,12 +382,17 @@ def main() -> None:
     parser.add_argument(
         "--upstream", type=int, default=0, metavar="N", help="also N requests in front of another server"
     )
+    parser.add_argument(
+        "--forward", type=int, default=0, metavar="N", help="also N requests that are passed on"
+    )
     asked = parser.parse_args()
     result: dict[str, object] = {}
     if asked.requests:
         result["replayed"] = measure_replayed(asked.requests, asked.clients)
     if asked.upstream:
         result["upstream"] = measure_upstream(asked.upstream, asked.clients)
+    if asked.forward:
+        result["forward"] = measure_forward(asked.forward)
     if asked.embedded:
         result["embedded"] = measure_embedded(asked.embedded)
     result["load_average"] = list(os.getloadavg())
