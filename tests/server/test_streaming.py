@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import httpx2 as httpx
 import pytest
+from starlette.types import Message
 
+from distrivote.server import streaming
 from distrivote.server.settings import Settings
 from distrivote.server.streaming import event
 from serving import POOL, SlowEngine, serving
@@ -81,3 +86,30 @@ def test_those_over_the_limit_are_told_when_to_come_back() -> None:
         counted = httpx.get(f"{url}/metrics").text
         assert 'endpoint="ask",status="429"} 1' in counted
         assert 'endpoint="chat",status="429"} 2' in counted
+
+
+def test_nothing_is_put_between_the_parts_of_a_forwarded_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be halves of an event, or no events at all."""
+    monkeypatch.setattr(streaming, "KEEP_ALIVE", 0.01)
+
+    async def parts() -> AsyncGenerator[bytes]:
+        yield b"data: on"
+        await asyncio.sleep(0.1)
+        yield b"e\n\n"
+
+    async def sent(keeps_alive: bool) -> bytes:
+        found: list[bytes] = []
+
+        async def send(message: Message) -> None:
+            found.append(message.get("body", b""))
+
+        async def receive() -> Message:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        reply = streaming.EventStream(parts(), ExitStack(), keeps_alive=keeps_alive)
+        await reply({"type": "http"}, receive, send)
+        return b"".join(found)
+
+    assert asyncio.run(sent(False)) == b"data: one\n\n"
+    assert b": still here" in asyncio.run(sent(True))

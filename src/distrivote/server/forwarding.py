@@ -107,7 +107,7 @@ async def forward_request(
     except BaseException:
         await stack.aclose()
         raise
-    stream = EventStream(_parts(record, reply, stack), ExitStack())
+    stream = EventStream(_parts(record, reply, stack), ExitStack(), keeps_alive=False)
     stream.status_code = reply.status
     stream.headers.update(_headers(why) | {"content-type": reply.content_type})
     return stream

@@ -39,16 +39,18 @@ class ClientGone(Exception):
 class EventStream(Response):
     """A reply of events, made as they are sent; closing the connection closes their generator.
 
-    `held` is closed at the end, also if the generator was never started.
+    `held` is closed at the end, also if the generator was never started. `keeps_alive` says whether a comment
+    is sent after a long silence; between parts that are not whole events it would break one.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[bytes], held: ExitStack) -> None:
+    def __init__(self, events: AsyncGenerator[bytes], held: ExitStack, *, keeps_alive: bool = True) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._events = events
         self._held = held
+        self._keeps_alive = keeps_alive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
@@ -61,7 +63,9 @@ class EventStream(Response):
             following = asyncio.ensure_future(anext(events, None))
             try:
                 while True:
-                    done, _ = await asyncio.wait({following}, timeout=KEEP_ALIVE)
+                    done, _ = await asyncio.wait(
+                        {following}, timeout=KEEP_ALIVE if self._keeps_alive else None
+                    )
                     chunk = following.result() if done else b": still here\n\n"
                     if chunk is None:
                         break
