@@ -6,8 +6,8 @@ import dataclasses
 import io
 import json
 import math
-import os
 import random
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -190,11 +190,10 @@ def _part() -> bytes:
     for i in range(4):
         made = row_of(Problem("2 + 2?", f"q{i % 2}", "4"), foreign.trajectory())
         rows.append(dataclasses.replace(made, sample=i))
-    folder = Path(os.environ.get("TMPDIR", "/tmp"))
-    part = write_part(folder, "f", random.SystemRandom().randrange(10**9), table_of(rows))
-    content = part.path.read_bytes()
-    part.path.unlink()
-    return content
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "parts").mkdir()
+        part = write_part(folder, "f", 0, table_of(rows))
+        return (Path(folder) / "parts" / part.name).read_bytes()
 
 
 _MANIFEST = {

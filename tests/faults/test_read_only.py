@@ -93,7 +93,7 @@ def test_clean_up_that_fails_does_not_hide_the_cause(tmp_path: Path, monkeypatch
     from distrivote.errors import InputError
     from distrivote.store.results.files import new_folder, whole_file
     from distrivote.store.runs.claims import claim
-    from distrivote.store.runs.parts import _write_whole
+    from distrivote.store.runs.folder import LocalFolder
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -105,8 +105,8 @@ def test_clean_up_that_fails_does_not_hide_the_cause(tmp_path: Path, monkeypatch
     monkeypatch.setattr("pathlib.Path.unlink", stuck)
     monkeypatch.setattr("os.unlink", stuck)
     monkeypatch.setattr("shutil.rmtree", stuck)
-    with pytest.raises(InputError, match="No space left"):
-        _write_whole(tmp_path / "part", b"x")
+    with pytest.raises(OSError, match="No space left"):
+        LocalFolder(tmp_path).write("part", b"x")
     with pytest.raises(InputError, match="No space left"):
         claim(tmp_path, ["part"])
     with pytest.raises(InputError, match="No space left"), whole_file(str(tmp_path / "out.csv")) as file:

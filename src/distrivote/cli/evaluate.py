@@ -256,15 +256,15 @@ def evaluate_runs(
 
 def _with_folders_opened(paths: Sequence[str]) -> list[str]:
     """Put the runs in a folder in its place, where it is not a run itself."""
-    from pathlib import Path
-
-    from distrivote.store.tables.source import is_run
+    from distrivote.store.runs.folder import runs_in
 
     opened: list[str] = []
     for path in paths:
-        is_folder = Path(path).is_dir() and not is_run(path)
-        inside = sorted(str(each) for each in Path(path).iterdir() if is_run(str(each))) if is_folder else []
-        opened += inside or [path]
+        try:
+            found = runs_in(path)
+        except OSError:  # a file
+            found = []
+        opened += [path] if path in found else found or [path]
     return opened
 
 

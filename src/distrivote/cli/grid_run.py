@@ -63,8 +63,6 @@ def _check_settings(
     grid: Grid, steps: Sequence[Step], loaded: dict[str, Benchmark], engine: DeferredEngine
 ) -> None:
     """Raise InputError before anything is sampled if a run in the folder was made with other settings."""
-    from pathlib import Path
-
     from distrivote.store.runs.manifest import Manifest, differences
     from distrivote.store.tables.source import is_run
 
@@ -72,7 +70,7 @@ def _check_settings(
         if not is_run(step.run):
             continue
         asked = settings_of(grid, step, loaded[step.benchmark]).manifest(engine.name, engine.model)
-        changes = list(differences(Manifest.load(Path(step.run)), asked))
+        changes = list(differences(Manifest.load(step.run), asked))
         if changes:
             error = InputError(
                 f"{step.run} was made with other settings: ask for these, or name another folder with -o"

@@ -28,15 +28,13 @@ def runs(
     as_json: Json = False,
 ) -> None:
     """List the stored runs in a folder."""
-    from pathlib import Path
-
+    from distrivote.store.runs.folder import runs_in
     from distrivote.store.runs.run import Run
-    from distrivote.store.tables.source import is_run
 
-    if not Path(folder).is_dir():
-        raise InputError(f"{folder} is not a folder: name one that holds runs")
-    places = [Path(folder), *sorted(path for path in Path(folder).iterdir() if path.is_dir())]
-    stored = [Run.open(place, partial=True) for place in places if is_run(str(place))]
+    try:
+        stored = [Run.open(place, partial=True) for place in runs_in(folder)]
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{folder} is not a folder: name one that holds runs") from None
     found = [_facts(run) for run in stored]
     for run in stored:
         note(*(f"{run.path}: {each}" for each in run.notes))

@@ -137,8 +137,6 @@ class ServerOptions(OptionGroup):
 
     def settings(self, choice: EngineChoice) -> Settings:
         """Return the settings that the options describe; a run is looked at before a model is loaded."""
-        from pathlib import Path
-
         from distrivote.server.settings import LOOPBACK, Settings, check_host
 
         key = self.client_key or None  # a variable that is set to nothing
@@ -158,7 +156,7 @@ class ServerOptions(OptionGroup):
             sends_max_tokens=self.max_tokens is not None,
             max_tokens_limit=max(usual, longest),
             template=self.template or choice.default_template,
-            run=None if self.run is None else Path(self.run),
+            run=self.run,
             hosts=LOOPBACK if key is None else (),
             ssc=self.ssc,
             steering=self.steering,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,6 @@ from distrivote.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from distrivote.cli.progress import ProgressDisplay
     from distrivote.evaluation.pools import PoolSet
@@ -65,7 +65,6 @@ def simulate(
     It stores what any run stores, so that vote, evaluate and show work on it.
     """
     from dataclasses import replace
-    from pathlib import Path
 
     from distrivote.cli.progress import ProgressDisplay
     from distrivote.simulation.preset_models import presets, presets_named
@@ -83,10 +82,10 @@ def simulate(
         replace(each, simulation=replace(each.simulation, n_tokens=float(tokens)))
         for each in presets_named(preset)
     ]
-    folder = Path(output)
-    targets = [folder / each.benchmark for each in chosen] if len(chosen) > 1 else [folder]
+    several = len(chosen) > 1
+    targets = [os.path.join(output, each.benchmark) if several else output for each in chosen]
     for target in targets:
-        if target.exists():
+        if os.path.exists(target):
             raise InputError(f"{target} is there already: name a new folder for the run")
     with ProgressDisplay() as progress:
         made = [
@@ -105,7 +104,7 @@ def simulate(
 
 def _simulated(
     preset: Preset,
-    target: Path,
+    target: str,
     n_questions: int | None,
     n_trajectories: int,
     seed: int,
@@ -141,7 +140,7 @@ def _simulated(
 
 
 def _write(
-    pools: PoolSet, preset: Preset, target: Path, n_trajectories: int, seed: int, progress: ProgressDisplay
+    pools: PoolSet, preset: Preset, target: str, n_trajectories: int, seed: int, progress: ProgressDisplay
 ) -> None:
     """Store the pools as a run, which gets its name when it is whole."""
     from dataclasses import asdict

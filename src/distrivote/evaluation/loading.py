@@ -134,7 +134,7 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
 
 
 def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
-    name = run.path.resolve().name
+    name = run.folder.name
     wanted = [QUESTION_ID, ANSWER_CLASS, "correct", "k", "n_tokens", MEASURES[measure], SOURCE]
     wanted += [GROUND_TRUTH]
     if "measures" in reads:

@@ -24,6 +24,7 @@ from distrivote.errors import InputError, UnknownNameError
 from distrivote.generation.sampling import Todo, check_k, question_seed
 from distrivote.generation.settings import RunSettings, changed_question
 from distrivote.problem import Problem
+from distrivote.store.runs.folder import is_remote
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep, row_of
 from distrivote.store.runs.run import Run
@@ -105,6 +106,8 @@ def begin_batch(path: str, settings: RunSettings, batch: BatchSettings) -> Batch
     """Begin a run, or go on with it, and write the requests for what it lacks."""
     if settings.controller is not None or settings.rule is not None:
         raise InputError("a batch is sampled without steering and without a stopping rule: leave them out")
+    if is_remote(path):
+        raise InputError(f"{path}: the files of a batch are on this machine: name a folder here")
     manifest = settings.manifest("openai", batch.model, batch.extras.settings())
     with RunWriter(path, manifest):
         pass
@@ -127,7 +130,7 @@ def continue_batch(path: str, budget: int | None = None) -> BatchWritten:
     settings, batch = _stored(path)
     if budget is not None and budget > settings.budget:
         settings = replace(settings, budget=budget)
-        with RunWriter(path, replace(Manifest.load(Path(path)), budget=budget)):
+        with RunWriter(path, replace(Manifest.load(path), budget=budget)):
             pass
     return _write(path, settings, batch)
 
@@ -192,7 +195,7 @@ def read_batch(path: str, files: Sequence[str | Path], keep: Keep = Keep()) -> B
     }
     n_added = n_there = 0
     failures: list[str] = []
-    with RunWriter(path, Manifest.load(Path(path)), keep=keep) as writer:
+    with RunWriter(path, Manifest.load(path), keep=keep) as writer:
         ks = whole_ks(Run.open(path).table((*SOURCED, SOURCE, "k", "flaw")))
         done = writer.done()
         for where, line in _lines(files):
@@ -282,7 +285,7 @@ def _stored(path: str) -> tuple[RunSettings, BatchSettings]:
         batch = BatchSettings(**json.loads((folder / _SETTINGS).read_text(encoding="utf-8")))
         lines = (folder / _QUESTIONS).read_text(encoding="utf-8").splitlines()
         problems = tuple(Problem(**json.loads(line)) for line in lines)
-        manifest = Manifest.load(Path(path))
+        manifest = Manifest.load(path)
     except OSError:
         raise InputError(
             f"{path} was not begun as a batch", hint="give `benchmark` and `model`", argument="benchmark"

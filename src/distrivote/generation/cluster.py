@@ -2,7 +2,8 @@
 
 Ray Data does the scheduling: actors with an engine each process batches of questions, are started and stopped
 as needed, and a batch whose actor died is retried on another. Every actor adds to the same run, so its folder
-must be on a file system that all machines share. What is stored already is not sampled again.
+must be in an object store, or on a file system that all machines share. What is stored already is not sampled
+again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from distrivote.engines.choice import EngineChoice, open_engine
 from distrivote.errors import DistrivoteError, EngineError, InputError, MissingPackageError
 from distrivote.generation.sampling import Todo, generate
 from distrivote.steering import Controller
+from distrivote.store.runs.folder import is_remote
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep
 from distrivote.store.runs.writer import RunWriter
@@ -113,7 +115,8 @@ def generate_on_ray(
     Closing the iterator stops it: what is stored stays, and the same call continues from there.
     """
     ray = _connected(cluster.address)
-    work = replace(work, run=str(Path(work.run).resolve()))
+    if not is_remote(work.run):
+        work = replace(work, run=str(Path(work.run).resolve()))
     parts = [
         {"todo": pickle.dumps(item._replace(samples=item.samples[start : start + N_TRAJECTORIES]))}
         for item in items

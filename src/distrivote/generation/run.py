@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -234,7 +233,7 @@ def _steered_as_possible(
     controller = settings.controller
     if controller is None or not controller.optional:
         return settings
-    if path is not None and is_run(path) and Manifest.load(Path(path)).ssc is not None:
+    if path is not None and is_run(path) and Manifest.load(path).ssc is not None:
         return replace(settings, controller=controller.required())
     if isinstance(engine, DeferredEngine):
         if engine.name in _STEERED:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from distrivote.answers.equality import Equality, equality
@@ -94,7 +93,7 @@ class RunSettings:
 
     def lacking(self, path: str, done: set[tuple[str, int]] | None = None) -> tuple[Todo, ...]:
         """Return what is missing of this share in the run at `path`; `done` is read from it if not given."""
-        is_begun = Path(path).exists()
+        is_begun = is_run(path)
         if done is None:
             done = Run.open(path, partial=True).done() if is_begun else set()
         settled: frozenset[str] = frozenset()
@@ -114,7 +113,7 @@ def free_name(path: str, manifest: Manifest, problems: Sequence[Problem]) -> str
     """Return the first of RUN, RUN-2, RUN-3, ... that is free or has these settings and questions."""
 
     def is_other(name: str) -> bool:
-        was = Manifest.load(Path(name))
+        was = Manifest.load(name)
         return any(differences(was, manifest)) or changed_question(name, problems) is not None
 
     number, name = 1, path

@@ -278,7 +278,7 @@ def _settings_json(backend: Backend) -> dict[str, Any]:
 def _add_run(app: FastAPI, backend: Backend) -> None:
     usual = backend.pipeline.name
 
-    def run() -> Path:
+    def run() -> str | Path:
         if backend.settings.run is None:
             raise HTTPException(404, "no run is served: only a server that was started with a run has one")
         return backend.settings.run

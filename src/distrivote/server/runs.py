@@ -5,8 +5,8 @@ The run is opened anew for each request, so one that is still growing shows what
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -55,12 +55,12 @@ _STEP_COLUMNS = (
 )
 
 
-def run_json(path: Path) -> dict[str, Any]:
+def run_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what a run is about."""
     run = Run.open(path)
     manifest, questions = run.manifest, run.questions()
     return {
-        "name": path.resolve().name,
+        "name": run.folder.name,
         "engine": manifest.engine,
         "model": manifest.model,
         "benchmark": manifest.benchmark,
@@ -82,7 +82,7 @@ def _method(name: str) -> Pipeline:
         return parse_method(name)
 
 
-def questions_json(path: Path, method: str) -> dict[str, Any]:
+def questions_json(path: str | os.PathLike[str], method: str) -> dict[str, Any]:
     """Return every question with what the method and the majority say of it."""
     pipeline = _method(method)
     method, facts = pipeline.name, _facts(Run.open(path))
@@ -144,7 +144,7 @@ def _rows(results: Results, facts: dict[str, dict[str, Any]]) -> list[RunRow]:
 
 
 def question_json(
-    path: Path, question_id: str, method: str, calibration: Calibration | None = None
+    path: str | os.PathLike[str], question_id: str, method: str, calibration: Calibration | None = None
 ) -> RunQuestion:
     """Return the vote on one question, and its trajectories without their texts."""
     pipeline = _method(method)
@@ -153,7 +153,7 @@ def question_json(
     if not len(table):
         raise HTTPException(404, f"the run has no question {question_id[:200]!r}")
     if pipeline.reads_confidence:
-        check_ks(table, path.name)
+        check_ks(table, run.folder.name)
     rows = table.to_pylist()
     answers = _answers(rows)
     ballot = Ballot.of(answers, [row["confidence"] for row in rows])
@@ -173,7 +173,7 @@ def question_json(
     }
 
 
-def _believing(path: Path, pipeline: Pipeline) -> Pipeline:
+def _believing(path: str | os.PathLike[str], pipeline: Pipeline) -> Pipeline:
     """Return the method with what the run's own questions say of its confidences, as in the list of all."""
     if pipeline.trust is None:
         return pipeline
@@ -191,7 +191,7 @@ def _answers(rows: list[dict[str, Any]]) -> list[str | None]:
     ]
 
 
-def sample_json(path: Path, question_id: str, sample: int) -> TrajectoryDocument:
+def sample_json(path: str | os.PathLike[str], question_id: str, sample: int) -> TrajectoryDocument:
     """Return one trajectory with its text."""
     run = Run.open(path)
     try:

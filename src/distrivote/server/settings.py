@@ -99,7 +99,7 @@ class Settings:
     measure: str | None = None
     """What a confidence is, by name; None: as `solve` has it."""
 
-    run: Path | None = None
+    run: str | Path | None = None
     """A stored run to look at."""
 
     static: Path | None = None

@@ -7,11 +7,11 @@ killed leaves nothing that looks like a run.
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from distrivote.answers.equality import Equality, Same, equality
 from distrivote.errors import InputError
@@ -59,7 +59,7 @@ class Imported:
 
 def import_files(
     files: Sequence[Source],
-    run: str | Path,
+    run: str | os.PathLike[str],
     *,
     reading: ImportOptions = ImportOptions(),  # noqa: B008
     keep: Keep = Keep(),  # noqa: B008
@@ -95,7 +95,7 @@ def import_files(
         same=rule.name,
         origins=origins([*kinds, rule.name]) or None,
     )
-    with new_folder(Path(run)) as beside:
+    with new_folder(run) as beside:
         with RunWriter(beside, manifest, keep=keep, max_wait=None) as writer:
             n_bytes = 0
             for path, kind in files:

@@ -127,7 +127,7 @@ def column_names(table: AnswerTable) -> Sequence[str]:
     if table.kind == "run":
         from distrivote.store.runs.run import Run
 
-        run = Run.open(table.path, partial=table.columns.partial)
+        run = Run.open(table.name, partial=table.columns.partial)
         stored = run.table([*dict.fromkeys(MEASURES.values()), N_TOKENS])
         return [name for name in stored.column_names if stored[name].null_count < len(stored)]
     if table.kind == "parquet":

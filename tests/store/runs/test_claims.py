@@ -17,6 +17,7 @@ from distrivote.errors import InputError
 from distrivote.store.runs import claims, listing, writer
 from distrivote.store.runs import parts as run_parts
 from distrivote.store.runs.compaction import compact
+from distrivote.store.runs.folder import Folder
 from distrivote.store.runs.manifest import NAME, Manifest
 from distrivote.store.runs.rows import Row
 from distrivote.store.runs.run import Run
@@ -306,19 +307,19 @@ def test_a_run_that_changes_while_it_is_listed_is_listed_again(
 ) -> None:
     for sample in range(3):
         stored(tmp_path, row(sample))
-    real, n_left = listing._paths, [2]
+    real, n_left = listing._names, [2]
 
-    def compacted_meanwhile(folder: Path) -> list[Path]:
+    def compacted_meanwhile(folder: Folder) -> list[str]:
         if n_left[0]:
             n_left[0] -= 1
-            monkeypatch.setattr(listing, "_paths", real)
+            monkeypatch.setattr(listing, "_names", real)
             compact(tmp_path)
             stored(tmp_path, row(5 + n_left[0]))
             compact(tmp_path)
-            monkeypatch.setattr(listing, "_paths", compacted_meanwhile)
+            monkeypatch.setattr(listing, "_names", compacted_meanwhile)
         return real(folder)
 
-    monkeypatch.setattr(listing, "_paths", compacted_meanwhile)
+    monkeypatch.setattr(listing, "_names", compacted_meanwhile)
     assert len(Run.open(tmp_path).done()) >= 4
 
 

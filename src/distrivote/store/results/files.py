@@ -17,14 +17,23 @@ import pyarrow as pa
 
 from distrivote.errors import InputError
 from distrivote.store.results.tables import json_lines, tab_header, tab_lines
+from distrivote.store.runs.folder import MANIFEST, Folder, folder_at, is_remote
 
 STALE = 24 * 3600.0
 """In seconds; a temporary folder in which nothing was made for so long has lost its writer."""
 
 
 @contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder that becomes `target` at the end, and is removed on an error."""
+def new_folder(place: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary folder that becomes `place` at the end, and is removed on an error."""
+    if is_remote(place):
+        with tempfile.TemporaryDirectory(prefix="distrivote-") as made:
+            target_there = folder_at(place)
+            _refuse_used(target_there)
+            yield Path(made)
+            _upload(Path(made), target_there)
+        return
+    target = Path(place)
     if target.exists():
         raise InputError(f"{target} exists already: name a new folder")
     _sweep(target)
@@ -40,6 +49,19 @@ def new_folder(target: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             shutil.rmtree(beside, ignore_errors=True)
+
+
+def _refuse_used(folder: Folder) -> None:
+    with suppress(FileNotFoundError):
+        if folder.names() or folder.folders():
+            raise InputError(f"{folder.address} exists already: name a new folder")
+
+
+def _upload(made: Path, target: Folder) -> None:
+    """Copy a folder into an object store; what says that it is a run comes last."""
+    files = [path for path in made.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: (path.name == MANIFEST, path)):
+        target.write(path.relative_to(made).as_posix(), path.read_bytes())
 
 
 def _sweep(target: Path) -> None:

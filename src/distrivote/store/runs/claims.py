@@ -10,15 +10,10 @@ have no claims; the next writer claims all their parts together.
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
-from distrivote.errors import InputError
-from distrivote.store.runs.manifest import sync_folder
+from distrivote.store.runs.folder import Folder, Place, cant_write, folder_at
 
 FOLDER = "claims"
 _LARGEST = 16 << 20
@@ -33,16 +28,17 @@ class Order(NamedTuple):
     """Among the parts that were claimed together."""
 
 
-def read_claims(run: Path) -> Mapping[str, Order] | None:
+def read_claims(run: Place) -> Mapping[str, Order] | None:
     """Return the claimed parts by name; None if a run has no claims."""
+    folder = folder_at(run)
     try:
-        numbers = _numbers(run / FOLDER)
+        numbers = _numbers(folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
     found: dict[str, Order] = {}
     for number in sorted(numbers):
         try:
-            with open(run / FOLDER / _name(number), "rb") as file:
+            with folder.open(_name(number)) as file:
                 names = file.read(_LARGEST).decode(errors="replace").split()
         except FileNotFoundError:  # its parts were merged meanwhile
             continue
@@ -51,99 +47,45 @@ def read_claims(run: Path) -> Mapping[str, Order] | None:
     return found
 
 
-def claim(run: Path, names: Sequence[str]) -> int:
+def claim(run: Place, names: Sequence[str]) -> int:
     """Let parts count from now on, in this order; return the number of their claim."""
-    folder = run / FOLDER
-    beside = folder / f".{secrets.token_hex(6)}.tmp"
+    folder = folder_at(run)
     content = "".join(f"{name}\n" for name in names).encode()
     try:
-        if not folder.is_dir() and _is_first(run, content):
-            return 1
-        _write(beside, content)
-        try:
-            number = max(_numbers(folder), default=0) + 1
-            while not _taken(beside, folder / _name(number), content):
-                number += 1
-        finally:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-        sync_folder(folder)
+        number = _last(folder) + 1
+        while not folder.create(_name(number), content):
+            number = max(number, _last(folder)) + 1
     except OSError as error:
-        raise InputError(
-            f"can't write to {folder} ({error.strerror or error}): check the folder and its space;"
-            " what was stored before is safe"
-        ) from error
+        raise cant_write(folder, FOLDER, error) from error
     return number
 
 
-def release(run: Path, names: Iterable[str]) -> None:
+def release(run: Place, names: Iterable[str]) -> None:
     """Forget claims of which no part is needed any more; the last is emptied, as numbers never come back."""
-    gone = set(names)
-    claims = read_claims(run) or {}
+    folder, gone = folder_at(run), set(names)
+    claims = read_claims(folder) or {}
     needed = {order.number for name, order in claims.items() if name not in gone}
     released = sorted({order.number for order in claims.values()} - needed)
     try:
-        last = max(_numbers(run / FOLDER), default=0)
-        for number in released:
-            path = run / FOLDER / _name(number)
-            if number < last:
-                path.unlink(missing_ok=True)
-            else:
-                beside = run / FOLDER / f".{secrets.token_hex(6)}.tmp"
-                _write(beside, b"")
-                os.replace(beside, path)
+        last = _last(folder)
+        folder.remove(_name(number) for number in released if number < last)
+        if last in released:
+            folder.write(_name(last), b"")
     except OSError:
         return  # claims of parts that are known to be replaced do no harm
 
 
-def _is_first(run: Path, content: bytes) -> bool:
-    """Make the folder together with its first claim, and say whether no other writer was faster.
-
-    A folder without the claims of parts that are there would hide them.
-    """
-    beside = run / f".{FOLDER}.{secrets.token_hex(6)}.tmp"
-    beside.mkdir()
-    _write(beside / _name(1), content)
+def _last(folder: Folder) -> int:
     try:
-        beside.rename(run / FOLDER)
-    except OSError:
-        with suppress(OSError):
-            (beside / _name(1)).unlink()
-            beside.rmdir()
-        if not (run / FOLDER).is_dir():
-            raise
-        return False
-    sync_folder(run)
-    return True
+        return max(_numbers(folder), default=0)
+    except FileNotFoundError:
+        return 0
 
 
-def _taken(beside: Path, target: Path, content: bytes) -> bool:
-    """Give a file the name of a claim unless another writer has it, and say whether it was free."""
-    try:
-        os.link(beside, target)
-    except FileExistsError:
-        return False
-    except OSError:
-        # A file system without links.
-        try:
-            _write(target, content)
-        except FileExistsError:
-            return False
-    return True
-
-
-def _write(path: Path, content: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _numbers(folder: Path) -> list[int]:
-    return [
-        int(name) for name in os.listdir(folder) if name.isascii() and name.isdecimal() and len(name) < 19
-    ]
+def _numbers(folder: Folder) -> list[int]:
+    names = folder.names(FOLDER)
+    return [int(name) for name in names if name.isascii() and name.isdecimal() and len(name) < 19]
 
 
 def _name(number: int) -> str:
-    return f"{number:08d}"
+    return f"{FOLDER}/{number:08d}"

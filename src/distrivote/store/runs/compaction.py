@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +18,9 @@ from distrivote.answers.equality import Same
 from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError
 from distrivote.store.runs.classes import NEEDED, Grading, classified, recorded
+from distrivote.store.runs.folder import Folder, Place, folder_at
 from distrivote.store.runs.listing import aside_notes, check_complete, list_parts, repaired
-from distrivote.store.runs.parts import FOLDER, Part, first_of_each, read_part, replace_parts, write_part
+from distrivote.store.runs.parts import Part, first_of_each, read_part, replace_parts, write_part
 from distrivote.store.runs.run import KEYS, manifest_of
 from distrivote.store.runs.schema import SCHEMA
 
@@ -44,7 +44,7 @@ class Compaction(NamedTuple):
 
 
 def compact(
-    path: str | Path,
+    path: Place,
     *,
     same: Same | None = None,
     max_bytes: int = MAX_PART,
@@ -56,25 +56,25 @@ def compact(
     were made by another comparison, or another version of it, are made again. With `partial` a run that lacks
     parts is taken as it is from now on.
     """
-    path = Path(path)
-    manifest_of(path)
-    check_complete(list_parts(path / FOLDER), path, partial=partial)
+    run = folder_at(path)
+    manifest_of(run)
+    check_complete(list_parts(run), run.address, partial=partial)
     while True:
         try:
-            return _compacted(path, same, max_bytes)
+            return _compacted(run, same, max_bytes)
         except FileNotFoundError:
             # A writer merged parts of its own meanwhile: look again.
             continue
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"a part of {path} can't be read ({error}): try again") from error
+            raise InputError(f"a part of {run.address} can't be read ({error}): try again") from error
 
 
-def _compacted(path: Path, same: Same | None, max_bytes: int) -> Compaction:
-    manifest, folder = manifest_of(path), path / FOLDER
+def _compacted(run: Folder, same: Same | None, max_bytes: int) -> Compaction:
+    manifest = manifest_of(run)
     grading = Grading.of(manifest, same)
-    listing, writer = repaired(folder), secrets.token_hex(6)
+    listing, writer = repaired(run), secrets.token_hex(6)
     slim = _slim(listing.parts)
     order = first_of_each(slim)
     kept = slim.take(pa.array(order))
@@ -90,7 +90,7 @@ def _compacted(path: Path, same: Same | None, max_bytes: int) -> Compaction:
     unchanged = filled.equals(kept)
     if not unchanged and manifest.grader is not None:
         # After a kill on the way a run has classes of both kinds: then none of them is used.
-        dataclasses.replace(graded, grader=None).save(path)
+        dataclasses.replace(graded, grader=None).save(run)
     starts = np.concatenate(([0], np.cumsum([part.n_rows for part in listing.parts], dtype=np.int64)))
     groups = list(_groups(listing.parts, max_bytes))
     for first, last in groups:
@@ -103,10 +103,10 @@ def _compacted(path: Path, same: Same | None, max_bytes: int) -> Compaction:
         for name in ("answer_class", "correct"):
             index = table.schema.get_field_index(name)
             table = table.set_column(index, SCHEMA.field(name), filled[name].take(pa.array(mine)))
-        write_part(folder, writer, first, table.cast(SCHEMA), group)
+        write_part(run, writer, first, table.cast(SCHEMA), group)
         replace_parts(group)
     if graded != manifest:
-        graded.save(path)
+        graded.save(run)
     n_doubled = len(slim) - len(order)
     notes = (*aside_notes(listing), *grading.notes, *remarks.notes)
     return Compaction(len(listing.parts), len(groups), len(order), n_doubled, notes)

@@ -7,8 +7,8 @@ stored in a run and so not written. `confidence` is our addition: the confidence
 from __future__ import annotations
 
 import json
+import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,10 +22,10 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def export_deepconf(run: Run, folder: str | Path) -> int:
+def export_deepconf(run: Run, folder: str | os.PathLike[str]) -> int:
     """Write every question of a run into a new folder and return how many there are."""
     questions = run.questions()
-    with new_folder(Path(folder)) as beside:
+    with new_folder(folder) as beside:
         for number, question in enumerate(questions):
             document = json.dumps(_document(run.table(_COLUMNS, question.id)), ensure_ascii=False)
             name = f"deepthink_offline_qid{_safe(question.id)}_rid{number}.json"

@@ -6,8 +6,8 @@ kept.
 
 from __future__ import annotations
 
+import os
 import secrets
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,14 +19,14 @@ from distrivote.store.runs.schema import SCHEMA
 LEFT_OUT = ("server", "question", "text", "token_ends", "token_confidences", "token_logprobs", "top_logprobs")
 
 
-def export_run(run: Run, folder: str | Path) -> int:
+def export_run(run: Run, folder: str | os.PathLike[str]) -> int:
     """Write a run without its texts into a new folder and return how many trajectories it has."""
     table = run.table([name for name in SCHEMA.names if name not in LEFT_OUT])
     columns = [
         pa.nulls(len(table), field.type) if field.name in LEFT_OUT else table[field.name] for field in SCHEMA
     ]
-    with new_folder(Path(folder)) as beside:
+    with new_folder(folder) as beside:
         (beside / FOLDER).mkdir()
         run.graded_manifest.save(beside)
-        write_part(beside / FOLDER, secrets.token_hex(6), 0, pa.table(columns, schema=SCHEMA))
+        write_part(beside, secrets.token_hex(6), 0, pa.table(columns, schema=SCHEMA))
     return len(table)

@@ -6,19 +6,14 @@ in between, the others do not count. A part that is claimed has to be there.
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from distrivote.errors import InputError
 from distrivote.store.runs.claims import FOLDER as CLAIMS
 from distrivote.store.runs.claims import Order, claim, read_claims, release
-from distrivote.store.runs.parts import Damage, Part, checked, remove
-
-STALE = 24 * 3600.0
-"""In seconds; a temporary file this old has no writer any more."""
+from distrivote.store.runs.folder import Folder, reason
+from distrivote.store.runs.parts import FOLDER, Damage, Part, checked
 
 
 class Listing(NamedTuple):
@@ -27,11 +22,11 @@ class Listing(NamedTuple):
     parts: tuple[Part, ...]
     """Of two rows for one sample that of the earlier part counts, so the order is: first claimed first."""
 
-    damaged: dict[Path, str]
-    """What is wrong with each part that can't be used."""
+    damaged: dict[str, str]
+    """What is wrong with each part that can't be used, by name."""
 
-    replaced: tuple[Path, ...]
-    """The parts that others were merged from."""
+    replaced: tuple[str, ...]
+    """The names of the parts that others were merged from."""
 
     missing: tuple[str, ...] = ()
     """The names of parts that were claimed and are not there."""
@@ -43,72 +38,72 @@ class Listing(NamedTuple):
     """Parts without a claim: those of an earlier version, and those whose writer has not made it yet."""
 
 
-def list_parts(folder: Path, *, whole: bool = False) -> Listing:
-    """Return the parts in a folder, checked; `whole` checks every byte of large ones too."""
-    seen: dict[Path, Part | str] = {}
+def list_parts(run: Folder, *, whole: bool = False) -> Listing:
+    """Return the parts of a run, checked; `whole` checks every byte of large ones too."""
+    seen: dict[str, Part | str] = {}
     while True:
-        claims = read_claims(
-            folder.parent
-        )  # first: what is claimed after the parts are listed is not among them
-        paths = _paths(folder)
-        for path in paths:
+        claims = read_claims(run)  # first: what is claimed after the parts are listed is not among them
+        names = _names(run)
+        for name in names:
             try:
-                if path not in seen:
-                    seen[path] = checked(path, whole)
+                if name not in seen:
+                    seen[name] = checked(run, name, whole)
             except Damage as damage:
-                seen[path] = str(damage)
+                seen[name] = str(damage)
             except FileNotFoundError:
                 # It was merged meanwhile: the merged part is there by now.
                 continue
         # A folder that changes while it is read may show neither a merged part nor its sources.
-        if paths != _paths(folder) or not all(path in seen for path in paths):
+        if names != _names(run) or not all(name in seen for name in names):
             continue
-        listing = _listed({path: seen[path] for path in paths}, claims)
-        if not listing.missing or claims == read_claims(folder.parent):
+        listing = _listed({name: seen[name] for name in names}, claims)
+        if not listing.missing or claims == read_claims(run):
             return listing
 
 
-def _paths(folder: Path) -> list[Path]:
-    # Reading a named pipe of that name would block.
-    found = (path for path in folder.glob("*.parquet") if not path.name.startswith("."))
-    return sorted(path for path in found if path.is_file())
+def _names(run: Folder) -> list[str]:
+    try:
+        found = run.names(FOLDER)
+    except FileNotFoundError:
+        return []
+    return [name for name in found if name.endswith(".parquet") and not name.startswith(".")]
 
 
-def _listed(seen: dict[Path, Part | str], claims: Mapping[str, Order] | None) -> Listing:
+def _listed(seen: dict[str, Part | str], claims: Mapping[str, Order] | None) -> Listing:
     parts = [_placed(part, claims or {}) for part in seen.values() if isinstance(part, Part)]
-    damaged = {path: why for path, why in seen.items() if isinstance(why, str)}
+    damaged = {name: why for name, why in seen.items() if isinstance(why, str)}
     gone = frozenset[str]().union(*(part.replaces for part in parts))
     parts.sort(key=_rank)
-    unclaimed = [part for part in parts if part.path.name not in (claims or ())]
+    unclaimed = [part for part in parts if part.name not in (claims or ())]
     # One that is merged needs no claim to count: its sources did.
-    waiting = {part.path.name for part in unclaimed if part.is_claimed and part.order is None}
-    lost = sorted(set(claims or ()) - gone - {path.name for path in seen})
+    waiting = {part.name for part in unclaimed if part.is_claimed and part.order is None}
+    lost = sorted(set(claims or ()) - gone - {*seen})
     if claims is None and waiting:
         lost, waiting = [CLAIMS], set()
-    kept = tuple(part for part in parts if part.path.name not in gone | waiting)
+    kept = tuple(part for part in parts if part.name not in gone | waiting)
     # Only what was listed here: a name in a hostile file may lead anywhere.
-    replaced = tuple(path for path in seen if path.name in gone)
+    replaced = tuple(name for name in seen if name in gone)
     return Listing(
         kept,
-        {path: why for path, why in damaged.items() if path.name not in gone},
+        {name: why for name, why in damaged.items() if name not in gone},
         replaced,
         tuple(lost),
         gone,
-        tuple(part.path.name for part in unclaimed if part.path.name not in gone),
+        tuple(part.name for part in unclaimed if part.name not in gone),
     )
 
 
 def _placed(part: Part, claims: Mapping[str, Order]) -> Part:
-    return part if part.order is not None else part._replace(order=claims.get(part.path.name))
+    return part if part.order is not None else part._replace(order=claims.get(part.name))
 
 
 def _rank(part: Part) -> tuple[bool, Order, int, bool, str]:
     """Return what parts are sorted by: their claims, and in runs of earlier versions their clocks."""
     order = part.order or Order(0)
-    return part.order is None, order, part.written, not part.replaces, part.path.name
+    return part.order is None, order, part.written, not part.replaces, part.name
 
 
-def check_complete(listing: Listing, run: Path, *, partial: bool = False) -> None:
+def check_complete(listing: Listing, run: str, *, partial: bool = False) -> None:
     """Raise InputError if a part is missing and that was not allowed."""
     if listing.missing and not partial:
         more = f" and {len(listing.missing) - 1} more" if len(listing.missing) > 1 else ""
@@ -120,49 +115,39 @@ def check_complete(listing: Listing, run: Path, *, partial: bool = False) -> Non
         )
 
 
-def repaired(folder: Path) -> Listing:
+def repaired(run: Folder) -> Listing:
     """Return the valid parts, after setting damaged ones aside and removing merged ones."""
-    listing = list_parts(folder, whole=True)
-    put_aside(listing.damaged)
+    listing = list_parts(run, whole=True)
+    put_aside(run, listing.damaged)
     if listing.unclaimed:
-        claim(folder.parent, listing.unclaimed)
-    release(folder.parent, (*listing.missing, *listing.gone, *(path.name for path in listing.damaged)))
-    clean(folder, listing)
+        claim(run, listing.unclaimed)
+    release(run, (*listing.missing, *listing.gone, *listing.damaged))
+    run.remove(f"{FOLDER}/{name}" for name in listing.replaced)
+    run.sweep(FOLDER)
     if not listing.unclaimed:
         return listing
-    claimed = list_parts(folder, whole=True)
+    claimed = list_parts(run, whole=True)
     return claimed._replace(damaged=listing.damaged | claimed.damaged, missing=listing.missing)
 
 
 def aside_notes(listing: Listing) -> tuple[str, ...]:
-    damaged = {path.name: why for path, why in listing.damaged.items()}
     gone = tuple(f"{name} is missing: its trajectories count as not done" for name in listing.missing)
-    return damage_notes(damaged, "it was set aside, and its trajectories count as not done") + gone
+    return damage_notes(listing.damaged, "it was set aside, and its trajectories count as not done") + gone
 
 
-def put_aside(damaged: Iterable[Path]) -> None:
+def put_aside(run: Folder, damaged: Iterable[str]) -> None:
     """Rename damaged parts, so that no reader uses them."""
-    for path in damaged:
+    for name in damaged:
         try:
-            os.replace(path, path.with_name(f"{path.name}.damaged"))
+            run.rename(f"{FOLDER}/{name}", f"{FOLDER}/{name}.damaged")
         except FileNotFoundError:
             # Another writer did.
             continue
         except OSError as error:
             raise InputError(
-                f"{path} is damaged and can't be set aside ({error.strerror or error}): check its folder"
+                f"{run.address}/{FOLDER}/{name} is damaged and can't be set aside ({reason(error)}):"
+                " check its folder"
             ) from error
-
-
-def clean(folder: Path, listing: Listing) -> None:
-    """Remove the parts that others replace, and temporary files whose writers are long gone."""
-    remove(listing.replaced)
-    for path in folder.glob(".part-*.tmp"):
-        try:
-            if time.time() - path.stat().st_mtime > STALE:
-                path.unlink()
-        except OSError:
-            continue
 
 
 def damage_notes(damaged: dict[str, str], then: str = "its trajectories do not count") -> tuple[str, ...]:

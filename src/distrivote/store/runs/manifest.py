@@ -9,16 +9,12 @@ of the bytes before it.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
 import os
-import secrets
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Self
 
 from distrivote.defaults import BUDGET
@@ -28,9 +24,10 @@ from distrivote.names import origins
 from distrivote.prompts import same_for
 from distrivote.steering import Controller
 from distrivote.steering.choice import is_selfstepconf
+from distrivote.store.runs.folder import MANIFEST, Place, folder_at
 from distrivote.store.runs.schema import FORMAT_VERSION
 
-NAME = "manifest.json"
+NAME = MANIFEST
 
 TOTAL = "total:"
 """How a run records that its questions share a number of trajectories, in the place of a stopping rule."""
@@ -158,10 +155,11 @@ class Manifest:
         )
 
     @classmethod
-    def load(cls, run: Path) -> Self:
+    def load(cls, run: Place) -> Self:
         """Return the manifest of the run in that directory; raise FileNotFoundError if it has none."""
-        path = run / NAME
-        with open(path, "rb") as file:
+        folder = folder_at(run)
+        path = f"{folder.address}/{NAME}"
+        with folder.open(NAME) as file:
             raw = file.read(_LARGEST + 1)
         if len(raw) > _LARGEST:
             raise InputError(f"{path} is larger than {_LARGEST >> 20} MB: it is not the manifest of a run")
@@ -175,8 +173,8 @@ class Manifest:
             raise InputError(f"{path} has no format_version: it is not the manifest of a run")
         if newest > FORMAT_VERSION:
             raise InputError(
-                f"{run} has format version {newest} and this distrivote reads up to {FORMAT_VERSION}:"
-                " install a newer distrivote"
+                f"{folder.address} has format version {newest} and this distrivote reads up to"
+                f" {FORMAT_VERSION}: install a newer distrivote"
             )
         names = [f.name for f in dataclasses.fields(cls)]
         # Runs of earlier versions have no checksum, and no field that this version does not know.
@@ -208,7 +206,7 @@ class Manifest:
             return "text"
         return self.same or same_for(self.template)
 
-    def going_on(self, asked: Manifest, run: Path) -> Manifest:
+    def going_on(self, asked: Manifest, run: str) -> Manifest:
         """Return the manifest of this run with the requested settings; raise InputError if they differ."""
         if self.engine in _NOT_SAMPLED and asked.engine != self.engine:
             raise InputError(
@@ -237,43 +235,16 @@ class Manifest:
             stop_when=f"{TOTAL}{max(totals)}" if totals else self.stop_when,
         )
 
-    def save(self, run: Path) -> None:
-        """Write it to a temporary file and rename it."""
-        beside = self._written(run)
-        os.replace(beside, run / NAME)
-        sync_folder(run)
+    def save(self, run: Place) -> None:
+        """Write it, or replace it."""
+        folder_at(run).write(NAME, self._content())
 
-    def create(self, run: Path) -> bool:
+    def create(self, run: Place) -> bool:
         """Write it unless another writer has done so, and return whether this one did."""
-        beside = self._written(run)
-        try:
-            # A link, unlike a rename, fails if the name is taken.
-            os.link(beside, run / NAME)
-        except FileExistsError:
-            return False
-        except OSError:
-            # A file system without links.
-            if (run / NAME).exists():
-                return False
-            os.replace(beside, run / NAME)
-        finally:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-        sync_folder(run)
-        return True
+        return folder_at(run).create(NAME, self._content())
 
-    def _written(self, run: Path) -> Path:
-        beside = run / f".{NAME}.{secrets.token_hex(6)}.tmp"
-        try:
-            with open(beside, "xb") as file:
-                file.write(_sealed(json.dumps(dataclasses.asdict(self), indent=2).encode()))
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-            raise
-        return beside
+    def _content(self) -> bytes:
+        return _sealed(json.dumps(dataclasses.asdict(self), indent=2).encode())
 
 
 def _sealed(content: bytes) -> bytes:
@@ -383,18 +354,3 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:
     return json.dumps(settings.get(name), ensure_ascii=False)
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync a folder, so that its names survive a power cut, if the system supports it."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        # Some network file systems sync files only.
-        if error.errno != errno.EINVAL:
-            raise
-    finally:
-        os.close(handle)

@@ -2,10 +2,10 @@
 
     parts/part-<writer>-<number>-<checksum>.parquet
 
-A part is written under a name that begins with a dot, synced, and renamed, so that it is never seen
-incomplete. The checksum in its name is the CRC-32 of the file before its footer and that of the footer (from
-the file metadata to the end). A footer is always checked; the rest at once if a run is opened for writing or
-the part is small, otherwise page by page as it is read. From when on a part counts is in `claims`.
+A part is never seen incomplete. The checksum in its name is the CRC-32 of the file before its footer and that
+of the footer (from the file metadata to the end). A footer is always checked; the rest at once if a run is
+opened for writing or the part is small, otherwise, and in an object store, page by page as it is read.
+From when on a part counts is in `claims`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -29,7 +27,7 @@ import pyarrow.parquet as pq
 from distrivote.errors import InputError
 from distrivote.store.columns import QUESTION_ID, SAMPLE
 from distrivote.store.runs.claims import Order, claim, release
-from distrivote.store.runs.manifest import sync_folder
+from distrivote.store.runs.folder import Folder, Place, cant_write, folder_at
 from distrivote.store.runs.schema import DICTIONARIES, ENCODINGS, SCHEMA
 from distrivote.store.tables.parquet_sizes import (
     TooLargeError,
@@ -55,7 +53,8 @@ _FOREIGN = 2**63 - 1
 class Part(NamedTuple):
     """One file of a run."""
 
-    path: Path
+    name: str
+    run: Folder
     n_bytes: int
     n_raw_bytes: int
     """Before compression."""
@@ -75,13 +74,13 @@ class Part(NamedTuple):
     """Whether its writer claims its parts: then it counts only if there is a claim."""
 
 
-def write_part(folder: Path, writer: str, number: int, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
+def write_part(run: Place, writer: str, number: int, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
     """Write a table as a part, claim it, and return it; raise InputError if it can't be written.
 
     One that was merged takes the place of the first of its sources.
     """
     written = min((part.written for part in merged), default=time.time_ns())
-    replaces = sorted(part.path.name for part in merged)
+    replaces = sorted(part.name for part in merged)
     order = min((part.order for part in merged if part.order is not None), default=None)
     metadata = {_WRITTEN: str(written), _REPLACES: json.dumps(replaces), _ORDER: json.dumps(order)}
     sink = pa.BufferOutputStream()
@@ -98,11 +97,14 @@ def write_part(folder: Path, writer: str, number: int, table: pa.Table, merged: 
     content = sink.getvalue().to_pybytes()
     n_footer = _footer_size(content[-8:])
     checksum = f"{zlib.crc32(content[:-n_footer]):08x}{zlib.crc32(content[-n_footer:]):08x}"
-    path = folder / f"part-{writer}-{number:06d}-{checksum}.parquet"
-    _write_whole(path, content)
-    number = claim(folder.parent, [path.name])
+    folder, name = folder_at(run), f"part-{writer}-{number:06d}-{checksum}.parquet"
+    try:
+        folder.write(f"{FOLDER}/{name}", content)
+    except OSError as error:
+        raise cant_write(folder, FOLDER, error) from error
+    number = claim(folder, [name])
     sizes = (len(content), table.nbytes, table.num_rows)
-    return Part(path, *sizes, written, frozenset(replaces), order or Order(number), True)
+    return Part(name, folder, *sizes, written, frozenset(replaces), order or Order(number), True)
 
 
 def _n_group_rows(table: pa.Table) -> int:
@@ -111,36 +113,12 @@ def _n_group_rows(table: pa.Table) -> int:
     return max(16, min(N_GROUP_ROWS, GROUP_BYTES // row_bytes))
 
 
-def _write_whole(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.name}.tmp")
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        remove([beside])
-        raise InputError(
-            f"can't write to {path.parent} ({error.strerror or error}): check the folder and its space;"
-            " what was stored before is safe"
-        ) from error
-
-
 def replace_parts(merged: Sequence[Part]) -> None:
     """Remove parts that another was merged from; first their claims, and those of what they replaced."""
-    for run in {part.path.parent.parent for part in merged}:
-        names = [name for part in merged for name in (part.path.name, *part.replaces)]
-        release(run, names)
-    remove(part.path for part in merged)
-
-
-def remove(paths: Iterable[Path]) -> None:
-    """Remove files as far as that is possible: what is left does no harm, and must not hide another error."""
-    for path in paths:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+    if merged:
+        run = merged[0].run
+        release(run, [name for part in merged for name in (part.name, *part.replaces)])
+        run.remove(f"{FOLDER}/{part.name}" for part in merged)
 
 
 def _footer_size(tail: bytes) -> int:
@@ -154,10 +132,10 @@ class Damage(Exception):
     """What is wrong with a part."""
 
 
-def checked(path: Path, whole: bool) -> Part:
+def checked(run: Folder, name: str, whole: bool) -> Part:
     """Return the part in a file, or raise Damage."""
-    name = _NAME.fullmatch(path.name)
-    with open(path, "rb") as file:
+    sums = _NAME.fullmatch(name)
+    with run.open(f"{FOLDER}/{name}") as file:
         n_bytes = file.seek(0, os.SEEK_END)
         file.seek(max(0, n_bytes - 8))
         n_footer = _footer_size(file.read(8))
@@ -167,12 +145,12 @@ def checked(path: Path, whole: bool) -> Part:
             check_footer(file)
         except TooLargeError as error:
             raise Damage(str(error)) from error
-        if name is not None:
+        if sums is not None:
             file.seek(n_bytes - n_footer)
-            _compare(zlib.crc32(file.read()), name["footer"])
-            if whole or n_bytes <= SMALL:
+            _compare(zlib.crc32(file.read()), sums["footer"])
+            if run.is_near and (whole or n_bytes <= SMALL):
                 file.seek(0)
-                _compare(_crc(file, n_bytes - n_footer), name["body"])
+                _compare(_crc(file, n_bytes - n_footer), sums["body"])
         file.seek(0)
         try:
             footer = pq.read_metadata(file)
@@ -191,12 +169,12 @@ def checked(path: Path, whole: bool) -> Part:
     except TooLargeError as error:
         raise Damage(str(error)) from error
     sizes = (n_bytes, declared_bytes(footer), footer.num_rows)
-    return Part(path, *sizes, written, replaces, order, _ORDER in metadata)
+    return Part(name, run, *sizes, written, replaces, order, _ORDER in metadata)
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(part: Part) -> bool:
     """Whether a part's name has the checksum of its content, which was compared when it was listed."""
-    return _NAME.fullmatch(path.name) is not None
+    return _NAME.fullmatch(part.name) is not None
 
 
 def _crc(file: BinaryIO, n_bytes: int) -> int:
@@ -232,13 +210,13 @@ def read_part(
     """
     most = allowance(part.n_bytes) if most is None else most
     try:
-        with open(part.path, "rb") as source:
+        with part.run.open(f"{FOLDER}/{part.name}") as source:
             metadata = pq.read_metadata(source)
             check_declared(metadata, part.n_bytes, most)
             schema = metadata.schema.to_arrow_schema()
             known = set(schema.names)
             there = [name for name in columns if name in known]
-            ours = _is_ours(part.path)
+            ours = _is_ours(part)
             # Distinct texts are read faster without a dictionary, and only foreign parts repeat texts.
             held_once = [
                 name for name in text_columns(schema) if name in there and (name in DICTIONARIES or not ours)
@@ -262,7 +240,7 @@ def read_part(
         table = pa.table(arrays, schema=pa.schema([field.with_nullable(True) for field in fields]))
         _check_values(table)
         return table if question_id is None else table.filter(pc.equal(table[QUESTION_ID], question_id))
-    except FileNotFoundError:
+    except (FileNotFoundError, InputError):
         raise
     except (pa.ArrowException, OSError, LookupError, UnicodeDecodeError) as error:
         raise ValueError(_first_line(error)) from error
@@ -297,7 +275,7 @@ def _groups_with(part: Part, metadata: Any, question_id: str | None) -> list[int
     """
     groups = list(range(metadata.num_row_groups))
     leaves = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
-    if question_id is None or QUESTION_ID not in leaves or not _is_ours(part.path):
+    if question_id is None or QUESTION_ID not in leaves or not _is_ours(part):
         return groups
     column = leaves.index(QUESTION_ID)
     known = ((group, metadata.row_group(group).column(column).statistics) for group in groups)

@@ -8,7 +8,6 @@ merging in `compaction`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple, Self
 
 import pyarrow as pa
@@ -33,9 +32,10 @@ from distrivote.store.columns import (
 )
 from distrivote.store.natural import natural_key
 from distrivote.store.runs.classes import NEEDED, Grading, classified, read_again, recorded
+from distrivote.store.runs.folder import Folder, Place, folder_at, reason
 from distrivote.store.runs.listing import Listing, check_complete, damage_notes, list_parts
 from distrivote.store.runs.manifest import Manifest
-from distrivote.store.runs.parts import FOLDER, first_of_each, read_part
+from distrivote.store.runs.parts import first_of_each, read_part
 from distrivote.store.runs.rows import Row, rows_of, trajectory_of
 from distrivote.store.runs.schema import SCHEMA
 from distrivote.store.runs.sources import SOURCE, SOURCED, mixed_sources, source_notes
@@ -65,8 +65,10 @@ def known_tokens(questions: Sequence[StoredQuestion]) -> int | None:
 class Run:
     """A stored run, as it was when it was opened."""
 
-    def __init__(self, path: Path, manifest: Manifest, listing: Listing, same: Same | None = None) -> None:
-        self.path, self.manifest = path, manifest
+    def __init__(
+        self, folder: Folder, manifest: Manifest, listing: Listing, same: Same | None = None
+    ) -> None:
+        self.folder, self.path, self.manifest = folder, folder.address, manifest
         self._kind = same if isinstance(same, Kind) else None
         self.grading = Grading.of(manifest, same)
         self._graded = self._told = False
@@ -76,22 +78,22 @@ class Run:
         self._mixed: set[str] = set()
 
     @classmethod
-    def open(cls, path: str | Path, same: Same | None = None, *, partial: bool = False) -> Self:
+    def open(cls, path: Place, same: Same | None = None, *, partial: bool = False) -> Self:
         """Open a run for reading; raise InputError if there is none, or if parts of it are missing.
 
         `same` says when two answers are equal; None: the comparison of the run. A `Kind` also says what
         an answer is: where the run has texts, answers are read from them again. `partial` takes a run that
         lacks parts, with a note.
         """
-        path = Path(path)
-        manifest, listing = manifest_of(path), list_parts(path / FOLDER)
-        check_complete(listing, path, partial=partial)
-        return cls(path, manifest, listing, same)
+        folder = folder_at(path)
+        manifest, listing = manifest_of(folder), list_parts(folder)
+        check_complete(listing, folder.address, partial=partial)
+        return cls(folder, manifest, listing, same)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats about the run and what was read from it, a sentence each."""
-        damaged = {path.name: why for path, why in self._listing.damaged.items()} | self._unread
+        damaged = self._listing.damaged | self._unread
         gone = tuple(f"{name} is missing: its trajectories do not count" for name in self._listing.missing)
         notes = damage_notes(damaged) + gone + source_notes(self._mixed)
         return notes + self.grading.notes + self.remarks.notes
@@ -179,7 +181,7 @@ class Run:
                 return self._read_listed(columns, question_id)
             except FileNotFoundError:
                 # A part was merged meanwhile: the merged part is there now.
-                self._listing = list_parts(self.path / FOLDER)
+                self._listing = list_parts(self.folder)
 
     def _read_listed(self, columns: Sequence[str], question_id: str | None) -> pa.Table:
         tables = [pa.table([pa.array([], SCHEMA.field(name).type) for name in columns], list(columns))]
@@ -189,16 +191,18 @@ class Run:
             try:
                 tables.append(read_part(part, columns, question_id, most))
                 most -= tables[-1].nbytes
+            except InputError:
+                raise
             except ValueError as error:
-                self._unread[part.path.name] = f"it can't be read: {error}"
+                self._unread[part.name] = f"it can't be read: {error}"
         return pa.concat_tables(tables)
 
 
-def manifest_of(path: Path) -> Manifest:
+def manifest_of(folder: Folder) -> Manifest:
     """Return the manifest of a run; raise InputError if there is none."""
     try:
-        return Manifest.load(path)
+        return Manifest.load(folder)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(f"{path} is not a run: it has no manifest.json") from error
+        raise InputError(f"{folder.address} is not a run: it has no manifest.json") from error
     except OSError as error:
-        raise InputError(f"can't read {path} ({error.strerror or error})") from error
+        raise InputError(f"can't read {folder.address} ({reason(error)})") from error

@@ -11,7 +11,6 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +20,7 @@ from distrivote.errors import InputError
 from distrivote.store.columns import QUESTION_ID, SAMPLE
 from distrivote.store.runs.claims import FOLDER as CLAIMS
 from distrivote.store.runs.claims import Order, read_claims
+from distrivote.store.runs.folder import MANIFEST, Folder, Place, folder_at, reason
 from distrivote.store.runs.listing import aside_notes, repaired
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import FOLDER, Damage, Part, checked, read_part, replace_parts, write_part
@@ -39,6 +39,7 @@ WAIT_PER_FLUSH = 100
 MAX_CHARACTERS = 64_000_000
 N_MERGED = 32
 _N_LOOKS = 5
+_OURS = (FOLDER, CLAIMS)
 SMALL_PART = 1 << 20
 """In bytes."""
 
@@ -52,20 +53,20 @@ class RunWriter:
 
     def __init__(
         self,
-        path: str | Path,
+        path: Place,
         manifest: Manifest,
         *,
         keep: Keep = Keep(),  # noqa: B008
         max_rows: int = MAX_ROWS,
         max_wait: float | None = MAX_WAIT,
     ) -> None:
-        self.path, self.keep = Path(path), keep
-        self.manifest = _entered(self.path, manifest)
-        self._folder = self.path / FOLDER
+        self._folder, self.keep = folder_at(path), keep
+        self.path = self._folder.address
+        self.manifest = _entered(self._folder, manifest)
         listing = repaired(self._folder)
         self.notes = aside_notes(listing)
-        self._there = {part.path.name for part in listing.parts}
-        self._done = Run(self.path, self.manifest, listing).done()
+        self._there = {part.name for part in listing.parts}
+        self._done = Run(self._folder, self.manifest, listing).done()
         self._max_rows, self._max_wait = max_rows, max_wait
         self._wait = MIN_WAIT
         self._writer, self._number = secrets.token_hex(6), 0
@@ -181,12 +182,12 @@ class RunWriter:
 
     def _others(self, last: Order) -> dict[tuple[str, int], Order]:
         """Return the samples that other writers stored meanwhile and before a place, each with its own."""
-        claims = read_claims(self.path) or {}
+        claims = read_claims(self._folder) or {}
         found: dict[tuple[str, int], Order] = {}
         for name, claimed in claims.items():
             if name in self._there or name.startswith(f"part-{self._writer}-"):
                 continue
-            part = checked(self._folder / name, whole=False)
+            part = checked(self._folder, name, whole=False)
             order = part.order or claimed
             if order < last:
                 table = read_part(part, (QUESTION_ID, SAMPLE))
@@ -195,29 +196,32 @@ class RunWriter:
         return found
 
 
-def _entered(path: Path, asked: Manifest) -> Manifest:
+def _entered(run: Folder, asked: Manifest) -> Manifest:
     """Return the manifest of the run to continue, created or extended as needed."""
     try:
-        (path / FOLDER).mkdir(parents=True, exist_ok=True)
         try:
-            was = Manifest.load(path)
+            was = Manifest.load(run)
         except FileNotFoundError:
-            ours = (FOLDER, CLAIMS)
-            strange = [each.name for each in path.iterdir() if each.name not in ours and each.name[0] != "."]
-            if strange or any((path / FOLDER).glob("*.parquet")):
+            run.make(FOLDER)
+            strange = [
+                *(name for name in run.names() if not name.startswith(".") and name != MANIFEST),
+                *(name for name in run.folders() if not name.startswith(".") and name not in _OURS),
+            ]
+            if strange or any(name.endswith(".parquet") for name in run.names(FOLDER)):
                 raise InputError(
-                    f"{path} holds other files and no manifest.json: name a new folder for the run"
+                    f"{run.address} holds other files and no manifest.json: name a new folder for the run"
                 ) from None
             # Before the first part: without this folder a part would be taken for one of an incomplete copy.
-            (path / CLAIMS).mkdir(exist_ok=True)
-            if asked.create(path):
+            run.make(CLAIMS)
+            if asked.create(run):
                 return asked
-            was = Manifest.load(path)
-        grown = was.going_on(asked, path)
+            was = Manifest.load(run)
+        grown = was.going_on(asked, run.address)
         if grown != was:
-            grown.save(path)
+            grown.save(run)
+        run.make(FOLDER)
         return grown
     except OSError as error:
         raise InputError(
-            f"can't write to {path} ({error.strerror or error}): check the folder and its space"
+            f"can't write to {run.address} ({reason(error)}): check the folder and its space"
         ) from error

@@ -32,6 +32,7 @@ from distrivote.defaults import MAX_SPOOL
 from distrivote.errors import InputError
 from distrivote.nouns import plural
 from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID
+from distrivote.store.runs.folder import MANIFEST, folder_at, is_remote
 from distrivote.store.tables.faults import check_names, listed
 from distrivote.store.tables.spool import check_standard_input, check_stream, spooled
 
@@ -193,11 +194,13 @@ def open_table(path: str, columns: Columns, same: Same | None = None) -> Iterato
 
 def is_run(path: str) -> bool:
     """Whether that is the folder of a stored run."""
-    return os.path.isfile(os.path.join(path, "manifest.json"))
+    return path != STDIN and folder_at(path).has(MANIFEST)
 
 
 def _is_regular(path: str) -> bool:
     """Check that there is something to read; False for a pipe."""
+    if is_remote(path):
+        raise InputError(f"{path} is not a run: copy a file from an object store before you read it")
     try:
         status = os.stat(path)
         mode = status.st_mode
