@@ -25,6 +25,23 @@ class Todo(NamedTuple):
     samples: tuple[int, ...]
 
 
+BLOCK = 64
+"""Trajectories of one question that a process takes together."""
+
+
+def in_blocks(work: Sequence[Todo]) -> tuple[Todo, ...]:
+    """Return the work in blocks, which have the same numbers in every process.
+
+    >>> [item.samples[0] for item in in_blocks([Todo(Problem("2 + 2?"), tuple(range(10, 130)))])]
+    [10, 64, 128]
+    """
+    return tuple(
+        Todo(item.problem, tuple(number for number in item.samples if number // BLOCK == block))
+        for item in work
+        for block in sorted({number // BLOCK for number in item.samples})
+    )
+
+
 def check_total(total: int | None, n_questions: int, *, other: bool) -> None:
     """Raise InputError unless a total makes sense; `other`: whether a rule, a share or a cluster is used."""
     if total is None:

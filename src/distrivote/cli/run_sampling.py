@@ -43,6 +43,7 @@ class SampledRun:
         result = self.result
         return {
             "n_trajectories": result.n_added,
+            "n_elsewhere": result.n_elsewhere,
             "n_tokens": result.n_tokens,
             "n_reflections": result.n_reflections,
             "accuracy": result.accuracy,
@@ -75,7 +76,9 @@ class SampledRun:
         )
         if result.n_doubled:
             say(f"{result.n_doubled:,} more were stored by another process first, and do not count")
-        n_left = result.n_todo - result.n_added - result.n_doubled
+        if result.n_elsewhere:
+            say(f"{result.n_elsewhere:,} more were added by other processes meanwhile")
+        n_left = result.n_todo - result.n_added - result.n_doubled - result.n_elsewhere
         if n_left > 0 and self.settings.rule is None and self.settings.total is None:
             say(f"{n_left:,} are still to do: the same command goes on")
 

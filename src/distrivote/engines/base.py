@@ -126,6 +126,10 @@ def _never() -> bool:
     return False
 
 
+def always() -> bool:
+    return True
+
+
 class Job(NamedTuple):
     """One prompt, and which of its trajectories to sample."""
 
@@ -140,6 +144,10 @@ class Job(NamedTuple):
 
     controller: Controller | None = None
     """What steers its trajectories, if not the controller of the call; one of the same kind."""
+
+    take: Callable[[], bool] = always
+    """Called once, from any thread, before the first of its trajectories is started; false: another process
+    samples them, so none is started. It may take long. An engine that does not call it does work twice."""
 
     def steered_by(self, usual: Controller | None) -> Controller | None:
         """Return what steers its trajectories in a call with a controller, None if nothing does."""
@@ -464,7 +472,7 @@ def _each(
             watch(latest)
 
     for number, job in jobs:
-        if job.over():
+        if job.over() or not job.take():
             continue
         samples = engine.sample(
             *(job.messages, len(job.indices), job.params, job.steered_by(controller)),

@@ -7,11 +7,11 @@ the progress.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 from distrivote.benchmarks import load
 from distrivote.benchmarks.benchmark import Benchmark
@@ -22,16 +22,21 @@ from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
 from distrivote.generation.cluster import Cluster, Stored, Work, generate_on_ray
 from distrivote.generation.deferred import DeferredEngine
-from distrivote.generation.sampling import generate
+from distrivote.generation.sampling import Todo, generate
 from distrivote.generation.settings import RunSettings, changed_question, free_name
+from distrivote.generation.sharing import Sharing
 from distrivote.poll import check_budget
 from distrivote.rounds import check_total
 from distrivote.steering import Steering, steering_of
+from distrivote.store.runs.leases import Leases
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep
 from distrivote.store.runs.writer import RunWriter
 from distrivote.store.tables.source import is_run
 from distrivote.voting.stopping import StopRule, stop_rule
+
+Pass: TypeAlias = Callable[[Sequence[Todo], Callable[[Todo], bool] | None], Generator[Stored]]
+"""Samples some work, as far as it may be taken."""
 
 
 class RunProgress(NamedTuple):
@@ -81,6 +86,9 @@ class RunResult:
 
     n_doubled: int = 0
     """Trajectories that it sampled and that another process had stored before."""
+
+    n_elsewhere: int = 0
+    """Trajectories of those that were missing which other processes added meanwhile."""
 
 
 class RunInterrupted(KeyboardInterrupt):
@@ -266,7 +274,6 @@ class _Generation:
                 hint="restore the file, or make another run with `new=True`",
             )
         done = self._writer.done()
-        self._n_before = len(done)
         self._work = settings.lacking(path, done)
         self._begun: set[str] = set()
         self._is_here = True
@@ -285,18 +292,54 @@ class _Generation:
             self._watch(self.progress)
 
         settings = self._settings
-        made = generate(
-            *(engine, self._work, self._writer, settings.params, settings.controller),
-            stop_when=settings.rule,
-            total=settings.total,
-            max_tokens_total=max_tokens_total,
-            watch=watch,
-        )
-        with closing(made):
-            for item in made:
-                record = item.trajectory.interventions
-                n_reflections = 0 if record is None else record.n_reflections
-                yield Stored(item.problem.id, item.trajectory.n_tokens, n_reflections, item.correct)
+
+        def pass_over(work: Sequence[Todo], take: Callable[[Todo], bool] | None) -> Generator[Stored]:
+            spent = self.progress.n_tokens
+            made = generate(
+                *(engine, work, self._writer, settings.params, settings.controller),
+                stop_when=settings.rule,
+                total=settings.total,
+                max_tokens_total=None if max_tokens_total is None else max_tokens_total - spent,
+                watch=watch,
+                take=take,
+            )
+            with closing(made):
+                for item in made:
+                    record = item.trajectory.interventions
+                    n_reflections = 0 if record is None else record.n_reflections
+                    yield Stored(item.problem.id, item.trajectory.n_tokens, n_reflections, item.correct)
+
+        return self._shared(pass_over, max_tokens_total)
+
+    def _shared(self, pass_over: Pass, max_tokens_total: int | None) -> Generator[Stored]:
+        """Do the work that no other process has, and then what they left, until nothing is missing."""
+        work: Sequence[Todo] = self._work
+        is_told = False
+
+        def tell() -> None:
+            nonlocal is_told
+            if not is_told:
+                self._tell("other processes are sampling the rest of this run: this one waits for them")
+            is_told = True
+
+        def lacking() -> Sequence[Todo]:
+            return self._settings.lacking(self._path, self._writer.done())
+
+        with Leases(self._path) as leases:
+            sharing = Sharing(leases, self._writer, whole=self._settings.is_by_question)
+            try:
+                if self._settings.total is not None:
+                    sharing.take_all(tell)
+                    yield from pass_over(lacking(), None)
+                    return
+                while work:
+                    yield from pass_over(work, sharing.take)
+                    is_spent = max_tokens_total is not None and self.progress.n_tokens >= max_tokens_total
+                    if is_spent or not sharing.left:
+                        return
+                    work = sharing.rest(lacking, tell)
+            finally:
+                self._writer.flush()  # before the leases are returned
 
     def sample_on_ray(self, choice: EngineChoice, cluster: Cluster) -> Generator[Stored]:
         """Sample what is missing on a cluster and yield it as it is stored (see `generate_on_ray`)."""
@@ -331,13 +374,18 @@ class _Generation:
         """Return the result so far."""
         done = self.progress
         # An interrupt may come after a trajectory is stored and before it is counted.
-        n_added = len(self._writer.done()) - self._n_before if self._is_here else done.n_added
+        n_added = self._writer.n_added if self._is_here else done.n_added
         n_doubled = self._writer.n_doubled() if self._is_here else 0
+        if self._is_here:
+            self._writer.look()
+        missing = ((item.problem.id, sample) for item in self._work for sample in item.samples)
+        n_there = sum(self._writer.has(*key) for key in missing) if self._is_here else 0
         accuracy = done.n_right / done.n_known if done.n_known else None
         return RunResult(
             *(self._path, done.n_todo, n_added - n_doubled, done.n_tokens, done.n_reflections, accuracy),
             notes=tuple(self._notes),
             n_doubled=n_doubled,
+            n_elsewhere=max(0, n_there - n_added),
         )
 
     def __enter__(self) -> Self:

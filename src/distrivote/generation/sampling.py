@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,18 +25,18 @@ from distrivote.answers.equivalence import GRADING_BUDGET, same_answer
 from distrivote.answers.extract import extractor
 from distrivote.answers.kinds import kind_named
 from distrivote.defaults import SPLIT
-from distrivote.engines.base import Engine, Job, Progress, SamplingParams
+from distrivote.engines.base import Engine, Job, Progress, SamplingParams, always
 from distrivote.errors import InputError
 from distrivote.poll import Poll, check_budget
 from distrivote.problem import Problem
 from distrivote.rounds import Todo as Todo
-from distrivote.rounds import by_doubling, by_warmup, by_worth
+from distrivote.rounds import by_doubling, by_warmup, by_worth, in_blocks
 from distrivote.steering import Controller, Steering, steering_of
 from distrivote.store.runs.classes import Grading
+from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Row, reading_of, row_of
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.sources import SOURCE, SOURCED, has_top_k, whole_ks
-from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Trajectory
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.stopping import StopRule, stop_rule
@@ -73,6 +73,18 @@ def settled_questions(run: Run, rule: StopRule, budget: int) -> frozenset[str]:
     return frozenset(_Polls(rule, budget, run, None).settled)
 
 
+class Writer(Protocol):
+    """Takes rows: a `RunWriter`, or one in another process."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def manifest(self) -> Manifest: ...
+    def has(self, question_id: str, sample: int) -> bool: ...
+    def add(self, row: Row) -> None: ...
+    def flush(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """One trajectory that was given to the writer."""
@@ -86,7 +98,7 @@ class Made:
 def generate(
     engine: Engine,
     work: Sequence[Todo],
-    writer: RunWriter,
+    writer: Writer,
     params: SamplingParams,
     steering: Steering = "auto",
     *,
@@ -94,13 +106,15 @@ def generate(
     total: int | None = None,
     max_tokens_total: int | None = None,
     watch: Callable[[Progress], None] | None = None,
+    take: Callable[[Todo], bool] | None = None,
 ) -> Generator[Made]:
     """Sample the missing trajectories, store them, and yield them as they arrive.
 
     Closing the iterator, or `max_tokens_total` tokens in this call, stops it cleanly: what has finished is
     stored, unfinished trajectories are dropped and sampled again next time. `stop_when` ends the sampling of
     each question once its vote is settled within the budget of the run; `total` is how many trajectories all
-    questions together have at the end, spread to where they help most.
+    questions together have at the end, spread to where they help most. `take` is asked before the first
+    trajectory of some work is begun whether this process is to do it.
     """
     controller = steering_of(steering)
     same = Grading.of(writer.manifest).same
@@ -120,7 +134,7 @@ def generate(
         controller = controller.answering(find)
     polls = _Polls(stop_rule(stop_when), budget, run, controller, kept=total is not None)
     work = [item for item in work if not polls.is_settled(item.problem.id)]
-    rounds: Iterable[Sequence[Todo]] = (work,)
+    rounds: Iterable[Sequence[Todo]] = (work if take is None else in_blocks(work),)
     if total is not None:
         rounds = by_worth(work, total, lambda: polls.n_rows, polls.ballot)
     elif stop_when is not None:
@@ -142,6 +156,7 @@ def generate(
                 item.samples,
                 over=partial(polls.is_settled, item.problem.id),
                 controller=polls.controller(item),
+                take=always if take is None else partial(take, item),
             )
             for item in some
         ]
@@ -149,7 +164,7 @@ def generate(
             for number, trajectory in samples:
                 problem = some[number].problem
                 n_tokens += trajectory.n_tokens
-                if polls.is_settled(problem.id):
+                if polls.is_settled(problem.id) or writer.has(problem.id, trajectory.index):
                     continue
                 alike = replace(trajectory, entropies=None, self_certainties=None) if by_top_k else trajectory
                 row = row_of(problem, alike, seed=jobs[number].params.seed, split=split, extract=kind)
@@ -161,7 +176,7 @@ def generate(
                     return
 
 
-def check_k(row: Row, ks: set[int], writer: RunWriter) -> None:
+def check_k(row: Row, ks: set[int], writer: Writer) -> None:
     """Refuse a row whose confidence is not comparable with the others; a flawed row has its mark already."""
     if not row.k or row.flaw is not None:
         return

@@ -54,6 +54,11 @@ class RunSettings:
             self.equality.check_truth(problem.answer)
 
     @property
+    def is_by_question(self) -> bool:
+        """Whether what is sampled of a question depends on its other trajectories."""
+        return self.rule is not None or (self.controller is not None and self.controller.n_warmup > 0)
+
+    @property
     def kind(self) -> str | None:
         """What an answer is, as the run records it; None: what the template says."""
         return self.benchmark.answer if self.answer is None else self.answer

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from distrivote.engines.base import Job, Progress, Sampled
+from distrivote.engines.base import Job, Progress, Sampled, always
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.discovery import Discovery
 from distrivote.engines.openai.faults import Fault, Scope
@@ -91,6 +91,7 @@ class Call:
         self._is_over = False
         self._spoiled: set[int] = set()  # jobs that no server takes
         self._taken: set[int] = set()  # jobs that one took
+        self._ours: dict[int, asyncio.Future[bool]] = {}  # whether this process samples a job
         self._noted: set[str] = set()
         self._n_tokens = 0
         self._n_reflections = 0
@@ -142,7 +143,7 @@ class Call:
                 if not self._waiting or self._is_over:
                     return
                 item = self._waiting.popleft()
-                if item.job.over():
+                if item.job.over() or not await self._is_ours(item):
                     continue
                 if item.number in self._spoiled:
                     self._n_missing += len(item.indices)
@@ -155,6 +156,14 @@ class Call:
                     self._give_up(item, fault)
                 finally:
                     self._live.discard(item)
+
+    async def _is_ours(self, item: Item) -> bool:
+        """Take a job before its first trajectory, and say whether no other process has it."""
+        if item.job.take is always:
+            return True
+        if item.number not in self._ours:
+            self._ours[item.number] = asyncio.ensure_future(asyncio.to_thread(item.job.take))
+        return await asyncio.shield(self._ours[item.number])
 
     def _give_up(self, item: Item, fault: Fault) -> None:
         if item.job.over():

@@ -109,6 +109,7 @@ class TransformersEngine(BatchEngine):
         return (
             row(number, index, job, prompt)
             for number, job, prompt in wanted
+            if not job.over() and job.take()
             for index in job.indices
             if not job.over()
         )

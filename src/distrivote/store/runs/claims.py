@@ -28,15 +28,15 @@ class Order(NamedTuple):
     """Among the parts that were claimed together."""
 
 
-def read_claims(run: Place) -> Mapping[str, Order] | None:
-    """Return the claimed parts by name; None if a run has no claims."""
+def read_claims(run: Place, after: int = 0) -> Mapping[str, Order] | None:
+    """Return the parts that were claimed after a number, by name; None if a run has no claims."""
     folder = folder_at(run)
     try:
         numbers = _numbers(folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
     found: dict[str, Order] = {}
-    for number in sorted(numbers):
+    for number in sorted(number for number in numbers if number > after):
         try:
             with folder.open(_name(number)) as file:
                 names = file.read(_LARGEST).decode(errors="replace").split()

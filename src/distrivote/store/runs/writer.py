@@ -21,6 +21,7 @@ from distrivote.store.columns import QUESTION_ID, SAMPLE
 from distrivote.store.runs.claims import FOLDER as CLAIMS
 from distrivote.store.runs.claims import Order, read_claims
 from distrivote.store.runs.folder import MANIFEST, Folder, Place, folder_at, reason
+from distrivote.store.runs.leases import FOLDER as LEASES
 from distrivote.store.runs.listing import aside_notes, repaired
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import FOLDER, Damage, Part, checked, read_part, replace_parts, write_part
@@ -39,7 +40,7 @@ WAIT_PER_FLUSH = 100
 MAX_CHARACTERS = 64_000_000
 N_MERGED = 32
 _N_LOOKS = 5
-_OURS = (FOLDER, CLAIMS)
+_OURS = (FOLDER, CLAIMS, LEASES)
 SMALL_PART = 1 << 20
 """In bytes."""
 
@@ -66,6 +67,7 @@ class RunWriter:
         listing = repaired(self._folder)
         self.notes = aside_notes(listing)
         self._there = {part.name for part in listing.parts}
+        self._seen = 0  # the last claim that was looked at
         self._done = Run(self._folder, self.manifest, listing).done()
         self._max_rows, self._max_wait = max_rows, max_wait
         self._wait = MIN_WAIT
@@ -82,6 +84,34 @@ class RunWriter:
         """Return the question and number of every trajectory that was stored or has been added."""
         with self._lock:
             return self._done | self._rows.keys()
+
+    def has(self, question_id: str, sample: int) -> bool:
+        """Say whether a trajectory was stored, as far as is known here, or has been added."""
+        with self._lock:
+            return (question_id, sample) in self._done or (question_id, sample) in self._rows
+
+    @property
+    def n_added(self) -> int:
+        """How many trajectories were added here."""
+        with self._lock:
+            return len(self._added) + len(self._rows)
+
+    def look(self) -> None:
+        """See what other writers have stored meanwhile: then it is done."""
+        with self._lock:
+            for _ in range(_N_LOOKS):
+                try:
+                    self._look()
+                    return
+                except (Damage, FileNotFoundError, ValueError):  # it is being merged
+                    continue
+
+    def _look(self) -> None:
+        for name, order in (read_claims(self._folder, self._seen) or {}).items():
+            if name not in self._there and not name.startswith(f"part-{self._writer}-"):
+                table = read_part(checked(self._folder, name, whole=False), (QUESTION_ID, SAMPLE))
+                self._done |= set(zip(table[QUESTION_ID].to_pylist(), table[SAMPLE].to_pylist(), strict=True))
+            self._seen = order.number
 
     def add(self, row: Row) -> None:
         """Add a trajectory; it is stored by the next flush."""
