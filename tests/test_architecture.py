@@ -58,8 +58,10 @@ EDGE_FILES = {
     "evaluation/loading.py",
     "generation/batch.py",
     "generation/cluster.py",
+    "generation/processes.py",
     "generation/run.py",
     "generation/settings.py",
+    "generation/sharing.py",
 }
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",

@@ -184,6 +184,7 @@ def generate(
                 *(engine, settings, output, storage.keep(), cluster),
                 new=new,
                 max_tokens_total=max_tokens_total,
+                processes=machines.processes,
             )
     except KeyboardInterrupt:  # before the first trajectory was begun
         tell_how_to_go_on()

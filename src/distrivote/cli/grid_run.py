@@ -27,6 +27,7 @@ def carry_out(
     loaded: dict[str, Benchmark],
     engine: DeferredEngine,
     cluster: Cluster | None,
+    processes: int,
     notes: Sequence[str],
     as_json: bool,
 ) -> None:
@@ -45,7 +46,7 @@ def carry_out(
     try:
         with terminated_like_interrupted(), engine:
             for steps in plan:
-                runs += _sampled(grid, steps, loaded, engine, cluster, as_json)
+                runs += _sampled(grid, steps, loaded, engine, cluster, processes, as_json)
                 if is_whole:
                     reports.append(_evaluated(grid, steps, notes, as_json))
     except KeyboardInterrupt:
@@ -86,6 +87,7 @@ def _sampled(
     loaded: dict[str, Benchmark],
     engine: DeferredEngine,
     cluster: Cluster | None,
+    processes: int,
     as_json: bool,
 ) -> list[dict[str, Any]]:
     """Sample the runs of a stage one after the other with one engine."""
@@ -97,7 +99,7 @@ def _sampled(
             say(f"{step.stage.name}, run {number} of {len(steps)}: {step.run}")
         settings = settings_of(grid, step, loaded[step.benchmark])
         keep = Keep(grid.texts, False, step.stage.top_logprobs)
-        run = sampled(engine, settings, step.run, keep, cluster)
+        run = sampled(engine, settings, step.run, keep, cluster, processes=processes)
         summaries.append(run.document() | {"n_questions": step.n_here})
         if not as_json:
             run.tell()

@@ -156,7 +156,8 @@ def reproduce(
     settings = model_settings(model.model, thinking)
     room = choice.default_max_tokens if choice.engine == "embedded" else DEFAULT_MAX_TOKENS
     on_ray = asdict(machines) if cluster is not None else {}
-    on_ray.pop("shard", None)
+    for name in ("shard", "processes"):
+        on_ray.pop(name, None)
     grid = Grid(
         model=model.model,
         folder=output.rstrip("/") or output,
@@ -189,7 +190,7 @@ def reproduce(
     if dry_run:
         print_plan(grid, plan, notes, tokens_per_second, as_json)
         return
-    carry_out(grid, plan, loaded, deferred(choice), cluster, notes, as_json)
+    carry_out(grid, plan, loaded, deferred(choice), cluster, machines.processes, notes, as_json)
 
 
 def _words(given: Mapping[str, object]) -> tuple[str, ...]:

@@ -92,6 +92,7 @@ def sampled(
     *,
     new: bool = False,
     max_tokens_total: int | None = None,
+    processes: int = 1,
 ) -> SampledRun:
     """Sample what a run lacks and show how far it is; an interrupt ends it and keeps what is finished."""
     from distrivote.generation.run import RunInterrupted, sample_run
@@ -104,6 +105,7 @@ def sampled(
                 new=new,
                 max_tokens_total=max_tokens_total,
                 cluster=cluster,
+                processes=processes,
                 watch=display.watch,
                 note=note,
             )

@@ -388,6 +388,9 @@ class MachineOptions(OptionGroup):
             show_default=False,
         ),
     ] = None
+    processes: Annotated[
+        int, typer.Option(metavar="N", help="Processes that read from the servers, with one that writes.")
+    ] = 1
     ray: Annotated[
         str | None,
         typer.Option(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
-from typing import NamedTuple, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from distrivote.benchmarks import load
 from distrivote.benchmarks.benchmark import Benchmark
@@ -22,6 +22,10 @@ from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
 from distrivote.generation.cluster import Cluster, Stored, Work, generate_on_ray
 from distrivote.generation.deferred import DeferredEngine
+from distrivote.generation.processes import ClientWork, check_processes, generate_in_processes, stored_of
+from distrivote.generation.result import RunInterrupted as RunInterrupted
+from distrivote.generation.result import RunProgress as RunProgress
+from distrivote.generation.result import RunResult as RunResult
 from distrivote.generation.sampling import Todo, generate
 from distrivote.generation.settings import RunSettings, changed_question, free_name
 from distrivote.generation.sharing import Sharing
@@ -37,66 +41,6 @@ from distrivote.voting.stopping import StopRule, stop_rule
 
 Pass: TypeAlias = Callable[[Sequence[Todo], Callable[[Todo], bool] | None], Generator[Stored]]
 """Samples some work, as far as it may be taken."""
-
-
-class RunProgress(NamedTuple):
-    """The progress of a run, for displays."""
-
-    n_todo: int
-    """Trajectories that were missing when the run was opened."""
-
-    n_questions: int
-    """Questions with missing trajectories."""
-
-    n_added: int = 0
-    n_begun: int = 0
-    """Questions to which some were added."""
-
-    n_tokens: int = 0
-    """Of the trajectories that were added."""
-
-    n_sampled: int = 0
-    """Tokens sampled so far, by the engine's count, including unfinished trajectories."""
-
-    n_reflections: int = 0
-    n_known: int = 0
-    """Added trajectories of questions whose right answer is known."""
-
-    n_right: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """The result of a run."""
-
-    path: str
-    n_todo: int
-    """Trajectories that were missing; 0 if the run was complete."""
-
-    n_added: int
-    """Trajectories that this call added, without those that another process had stored before."""
-
-    n_tokens: int = 0
-    n_reflections: int = 0
-    accuracy: float | None = None
-    """The share of right ones among those added; None if no right answer is known."""
-
-    notes: tuple[str, ...] = ()
-    """Caveats about the run, a sentence each."""
-
-    n_doubled: int = 0
-    """Trajectories that it sampled and that another process had stored before."""
-
-    n_elsewhere: int = 0
-    """Trajectories of those that were missing which other processes added meanwhile."""
-
-
-class RunInterrupted(KeyboardInterrupt):
-    """Ctrl-C during sampling: what had finished is stored, and the same call continues."""
-
-    def __init__(self, result: RunResult) -> None:
-        super().__init__()
-        self.result = result
 
 
 def generate_run(
@@ -117,6 +61,7 @@ def generate_run(
     new: bool = False,
     max_tokens_total: int | None = None,
     cluster: Cluster | None = None,
+    processes: int = 1,
     watch: Callable[[RunProgress], None] = lambda _: None,
 ) -> RunResult:
     """Sample every question of a benchmark until it has its budget, and store the trajectories in a run.
@@ -142,6 +87,7 @@ def generate_run(
         new: If the run at `path` has other settings or questions, make `path-2`, `path-3`, ...
         max_tokens_total: Stop cleanly after this number of tokens.
         cluster: Sample on a Ray cluster; this needs an EngineChoice.
+        processes: How many processes read from the servers; this needs an EngineChoice.
         watch: Called with the progress.
     """
     if limit is not None and limit < 1:
@@ -166,6 +112,7 @@ def generate_run(
         new=new,
         max_tokens_total=max_tokens_total,
         cluster=cluster,
+        processes=processes,
         watch=watch,
     )
 
@@ -179,6 +126,7 @@ def sample_run(
     new: bool = False,
     max_tokens_total: int | None = None,
     cluster: Cluster | None = None,
+    processes: int = 1,
     watch: Callable[[RunProgress], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
@@ -190,11 +138,13 @@ def sample_run(
                 new=new,
                 max_tokens_total=max_tokens_total,
                 cluster=cluster,
+                processes=processes,
                 watch=watch,
                 note=note,
             )
     check_budget(settings.budget)
-    is_other = settings.rule is not None or settings.shard != Shard() or cluster is not None
+    check_processes(processes, engine.choice if isinstance(engine, DeferredEngine) else None)
+    is_other = settings.rule is not None or settings.shard != Shard() or cluster is not None or processes > 1
     check_total(settings.total, len(settings.benchmark.problems), other=is_other)
     if max_tokens_total is not None and max_tokens_total < 1:
         raise InputError(
@@ -217,6 +167,11 @@ def sample_run(
         if cluster is not None:
             assert isinstance(engine, DeferredEngine)
             made = generation.sample_on_ray(engine.choice, cluster)
+        elif processes > 1:
+            assert isinstance(engine, DeferredEngine)
+            made = generation.sample_in_processes(
+                replace(engine.choice, model=engine.model), processes, max_tokens_total
+            )
         else:
             ready = engine.opened if isinstance(engine, DeferredEngine) else engine
             made = generation.sample(ready, max_tokens_total)
@@ -287,10 +242,6 @@ class _Generation:
     def sample(self, engine: Engine, max_tokens_total: int | None) -> Generator[Stored]:
         """Sample what is missing and yield it as it is stored (see `generate`)."""
 
-        def watch(progress: Progress) -> None:
-            self.progress = self.progress._replace(n_sampled=progress.n_tokens)
-            self._watch(self.progress)
-
         settings = self._settings
 
         def pass_over(work: Sequence[Todo], take: Callable[[Todo], bool] | None) -> Generator[Stored]:
@@ -300,16 +251,35 @@ class _Generation:
                 stop_when=settings.rule,
                 total=settings.total,
                 max_tokens_total=None if max_tokens_total is None else max_tokens_total - spent,
-                watch=watch,
+                watch=self._see,
                 take=take,
             )
             with closing(made):
                 for item in made:
-                    record = item.trajectory.interventions
-                    n_reflections = 0 if record is None else record.n_reflections
-                    yield Stored(item.problem.id, item.trajectory.n_tokens, n_reflections, item.correct)
+                    yield stored_of(item)
 
         return self._shared(pass_over, max_tokens_total)
+
+    def sample_in_processes(
+        self, choice: EngineChoice, n: int, max_tokens_total: int | None
+    ) -> Generator[Stored]:
+        """Sample what is missing by several processes and yield it (see `generate_in_processes`)."""
+        manifest, settings = self._writer.manifest, self._settings
+        work = ClientWork(
+            choice, self._path, manifest, settings.params, settings.controller, manifest.stop_when
+        )
+
+        def pass_over(items: Sequence[Todo], take: Callable[[Todo], bool] | None) -> Generator[Stored]:
+            assert take is not None
+            return generate_in_processes(
+                *(work, n, items, self._writer, take), watch=self._see, note=self._tell
+            )
+
+        return self._shared(pass_over, max_tokens_total)
+
+    def _see(self, progress: Progress) -> None:
+        self.progress = self.progress._replace(n_sampled=progress.n_tokens)
+        self._watch(self.progress)
 
     def _shared(self, pass_over: Pass, max_tokens_total: int | None) -> Generator[Stored]:
         """Do the work that no other process has, and then what they left, until nothing is missing."""

@@ -139,6 +139,8 @@ class VllmEngine(BatchEngine):
                 yield None
                 continue
             number, job = taken
+            if job.over() or not job.take():
+                continue
             prompt = self._prompt(job.messages, job.params.thinking)
             if len(prompt) >= self._n_context:
                 advice = "shorten it, or raise vLLM's option max_model_len"
