@@ -1,11 +1,15 @@
 """How fast are the engines for real models? Prints JSON.
 
-    python bench/engines.py [--section client|plugin] [--tokens 400] [--repeats 3] [--before FOLDER/src]
+    python bench/engines.py [--section client|processes|plugin] [--tokens 400] [--repeats 3] [--before SRC]
 
 `client`: the OpenAI client at 64 concurrent streams from a scripted server in another process, which answers
 at once, one event per token with 20 log-probabilities each, written one by one. What counts is the processor
 time of the client's process: on one core it could read so many tokens per second. With --before, another
 version of the package is measured in the same run, in a process of its own, and the ratios are printed.
+
+`processes`: a run sampled with `processes=2` against one process, storing included, from such a server. The
+clock says what two processes gain where two cores are free, and the server has a third; where others use the
+machine, the processor time says what is left: two free cores gain twice that ratio at most.
 
 `plugin`: the vLLM plugin against the same decoding without it (bench/vllm_plugin.py, in the environment of
 `make test-vllm`).
@@ -21,17 +25,26 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from distrivote import generate_run
+from distrivote.benchmarks import Benchmark
 from distrivote.engines.base import SamplingParams
+from distrivote.engines.choice import EngineChoice
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.problem import Problem
 from distrivote.steering import SelfStepConf
 
 ROOT = Path(__file__).parents[1]
 N_STREAMS = 64
+N_BLOCKS = 8
+"""Questions with 64 trajectories each."""
+
 LONG = 32_768
 MESSAGES = Problem("Tom has 5 apples and buys 7 more. How many has he?").messages()
 
@@ -115,8 +128,9 @@ def client_rate(url: str, n: int, n_tokens: int, ssc: SelfStepConf | None) -> di
     return {"cpu": total / cpu, "wall": total / wall}
 
 
-def client_section(n_tokens: int, repeats: int) -> dict[str, Any]:
-    chunks = events(n_tokens)
+@contextmanager
+def scripted_server(chunks: list[bytes]) -> Iterator[str]:
+    """Start a server that sends these events to everybody, and yield its address."""
     server = subprocess.Popen(
         [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -125,16 +139,72 @@ def client_section(n_tokens: int, repeats: int) -> dict[str, Any]:
         assert server.stdout is not None
         server.stdin.write("\n".join(chunk.hex() for chunk in chunks))
         server.stdin.close()
-        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
-        watched = SelfStepConf(delta=0.0)
-        plain = [client_rate(url, N_STREAMS, n_tokens, None) for _ in range(repeats)]
-        steered = [client_rate(url, N_STREAMS, n_tokens, watched) for _ in range(repeats)]
-        long = client_rate(url, 1, LONG, watched)
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
     finally:
         server.kill()
         server.wait()
         if server.stdout is not None:
             server.stdout.close()
+
+
+def run_rate(url: str, n_tokens: int, n_processes: int) -> dict[str, float]:
+    """Return how many tokens per second a run of many trajectories takes in, without its start."""
+
+    def sampled(n: int) -> tuple[int, float, float]:
+        problems = tuple(Problem(f"{i} + 1?", str(i)) for i in range(n))
+        choice = EngineChoice("openai", "m", (url,), options={"n_parallel": 64})
+        begun, used = time.perf_counter(), _processor_time()
+        with tempfile.TemporaryDirectory() as folder:
+            made = generate_run(
+                *(choice, Benchmark("sums", problems, "made up"), f"{folder}/run", 64),
+                params=SamplingParams(max_tokens=n_tokens),
+                steering=None,
+                processes=n_processes,
+            )
+        return made.n_tokens, _processor_time() - used, time.perf_counter() - begun
+
+    few, many = sampled(2), sampled(2 + N_BLOCKS)
+    tokens, cpu, wall = (more - less for more, less in zip(many, few, strict=True))
+    return {"cpu": tokens / cpu, "wall": tokens / wall}
+
+
+def _processor_time() -> float:
+    """Return the processor time of this process and of those that it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def processes_section(n_tokens: int, repeats: int) -> dict[str, Any]:
+    """Compare one client process with two that share the streams, in turn, the writer included."""
+    runs: dict[int, list[dict[str, float]]] = {1: [], 2: []}
+    with scripted_server(events(n_tokens)) as one, scripted_server(events(n_tokens)) as other:
+        for _ in range(repeats):
+            for n, found in runs.items():
+                found.append(run_rate(one if n == 1 else other, n_tokens, n))
+    rates = {
+        n: {name: [round(run[name]) for run in found] for name in ("cpu", "wall")}
+        for n, found in runs.items()
+    }
+    cpu, wall = (
+        statistics.median(two[name] / one[name] for one, two in zip(runs[1], runs[2], strict=True))
+        for name in ("cpu", "wall")
+    )
+    return {
+        "tokens_per_second": rates,
+        "two_processes_to_one_per_second_of_processor_time": round(cpu, 2),
+        "two_processes_to_one_by_the_clock": round(wall, 2),
+        "load": os.getloadavg()[0],
+        "expected_at_least": {"two_processes_to_one_by_the_clock": 1.8},
+    }
+
+
+def client_section(n_tokens: int, repeats: int) -> dict[str, Any]:
+    chunks = events(n_tokens)
+    with scripted_server(chunks) as url:
+        watched = SelfStepConf(delta=0.0)
+        plain = [client_rate(url, N_STREAMS, n_tokens, None) for _ in range(repeats)]
+        steered = [client_rate(url, N_STREAMS, n_tokens, watched) for _ in range(repeats)]
+        long = client_rate(url, 1, LONG, watched)
 
     def median(runs: list[dict[str, float]], name: str) -> int:
         return round(statistics.median(run[name] for run in runs))
@@ -186,7 +256,7 @@ def plugin_section() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--section", choices=["client", "plugin"], action="append")
+    parser.add_argument("--section", choices=["client", "processes", "plugin"], action="append")
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--before", help="the src folder of another version, for the section client")
@@ -196,7 +266,11 @@ def main() -> None:
         found = client_section(args.tokens, args.repeats)
         return found if args.before is None else compared(found, args.before, args.tokens, args.repeats)
 
-    sections = {"client": client, "plugin": plugin_section}
+    sections = {
+        "client": client,
+        "processes": lambda: processes_section(args.tokens, args.repeats),
+        "plugin": plugin_section,
+    }
     report = {name: sections[name]() for name in args.section or sections}
     print(json.dumps(report, indent=2))
 

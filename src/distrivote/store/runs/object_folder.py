@@ -137,13 +137,13 @@ class ObjectFolder:
             stream.write(content)
 
     def create(self, name: str, content: bytes, *, safe: bool = True) -> bool:  # noqa: ARG002
-        head, _, tail = name.rpartition("/")
+        head, slash, tail = name.rpartition("/")
         seen: tuple[list[str], float] = ([], time.monotonic())
         for attempt in range(1 << 30):
             if self.has(name):
                 return False
             note = f".{tail}.{secrets.token_hex(6)}.tmp"
-            self.write(f"{head}/{note}", b"")
+            self.write(f"{head}{slash}{note}", b"")
             try:
                 others = [each for each in self._notes(head, tail) if each != note]
                 if not others:
@@ -152,11 +152,11 @@ class ObjectFolder:
                     self._write_surely(name, content)
                     return True
             finally:
-                self.remove([f"{head}/{note}"])
+                self.remove([f"{head}{slash}{note}"])
             if others != seen[0]:
                 seen = (others, time.monotonic())
             elif time.monotonic() - seen[1] > PATIENCE:
-                self.remove(f"{head}/{each}" for each in others)  # their process was killed
+                self.remove(f"{head}{slash}{each}" for each in others)  # their process was killed
             time.sleep(_BACK_OFF * random.uniform(0.5, 1.5) * 2 ** min(attempt, 5))
         raise AssertionError
 
