@@ -99,7 +99,7 @@ def test_a_missing_part_is_named_and_a_damaged_one_set_aside(address: str) -> No
 
 @pytest.fixture
 def graded(address: str) -> str:
-    wrong = [row(i, "4" if i % 3 else "5", f"q{q}") for q in range(24) for i in range(4)]
+    wrong = [row(i, "4" if q % 2 else "5", f"q{q}") for q in range(24) for i in range(4)]
     stored(address, *wrong)
     return address
 
