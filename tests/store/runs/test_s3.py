@@ -10,6 +10,7 @@ import pytest
 from distrivote.cli.main import main
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError
+from distrivote.server.runs import questions_json, run_json, sample_json
 from distrivote.store.runs.compaction import compact
 from distrivote.store.runs.folder import folder_at
 from distrivote.store.runs.manifest import Manifest
@@ -138,6 +139,13 @@ def test_every_command_reads_it(
     assert said.out + said.err
     if "COPY" in words:
         assert Run.open(copy).done() == Run.open(graded).done()
+
+
+def test_the_server_shows_it(graded: str) -> None:
+    told = run_json(graded)
+    assert (told["name"], told["n_trajectories"]) == (graded.rpartition("/")[2], 96)
+    assert len(questions_json(graded, "sc")["questions"]) == 24
+    assert sample_json(graded, "q1", 2)["answer"] == "4"
 
 
 def test_a_run_can_be_simulated_into_it(address: str, capsys: pytest.CaptureFixture[str]) -> None:
