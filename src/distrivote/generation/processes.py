@@ -151,7 +151,14 @@ class _Conductor:
                 link.send(self._is_for(link, *value))
         elif kind == _PROGRESS:
             self._progress[link] = value
-            self._watch(Progress(*(sum(each) for each in zip(*self._progress.values(), strict=True))))
+            told = self._progress.values()
+            self._watch(
+                Progress(
+                    sum(each.n_tokens for each in told),
+                    sum(each.n_live for each in told),
+                    sum(each.n_reflections for each in told),
+                )
+            )
         elif value not in self._notes:
             self._notes.add(value)
             self._note(value)
@@ -200,7 +207,7 @@ def _client(link: Connection, work: ClientWork, items: Sequence[Todo]) -> None:
             for made in generate(
                 *(engine, items, writer, work.params, work.controller),
                 stop_when=work.stop_when,
-                watch=lambda progress: writer.send(_PROGRESS, progress),
+                watch=lambda progress: writer.send(_PROGRESS, Progress(*progress[:3])),
                 take=writer.take,
             ):
                 writer.send(_STORED, stored_of(made))
