@@ -33,7 +33,7 @@ def test_every_request_has_one_line_without_content(caplog: pytest.LogCaptureFix
     with serving(ReplayEngine(POOL, "replay")) as url:
         post(url, model="sc@8/replay", messages=turns)
         post(url, model="replay", messages=turns, distrivote={"budget": 999})
-        post(url, model="no\nmodel status=200", messages=turns)
+        post(url, model=SECRET, messages=turns)
         post(url, "/v1/responses", model="replay", input=SECRET, stream=True)
         httpx.get(f"{url}/health")
     lines = [record.getMessage() for record in caplog.records]
@@ -41,10 +41,11 @@ def test_every_request_has_one_line_without_content(caplog: pytest.LogCaptureFix
         ["POST", "/v1/responses"]
     ]
     voted, refused, unknown, streamed = map(fields, lines)
-    assert {"status": "200", "model": "sc@8/replay", "method": "sc", "budget": "8"}.items() <= voted.items()
+    assert {"status": "200", "model": "replay", "method": "sc", "budget": "8"}.items() <= voted.items()
     assert (voted["voted"], voted["tokens"]) == ("true", "16")
     assert (refused["status"], refused["voted"], refused["tokens"]) == ("400", "false", "0")
-    assert (unknown["status"], unknown["model"]) == ("404", "no?model?status?200")
+    assert unknown.keys() == {"status", "seconds"}
+    assert unknown["status"] == "404"
     assert (streamed["status"], streamed["voted"], streamed["budget"]) == ("200", "true", "20")
     assert all(float(each["seconds"]) >= 0 for each in (voted, refused, unknown, streamed))
     assert "box" not in caplog.text
@@ -167,7 +168,7 @@ def test_a_span_per_request_continues_the_trace_of_the_client() -> None:
     assert span.name == "POST /v1/chat/completions"
     assert f"{span.context.trace_id:032x}" == parent.split("-")[1]
     said = json.loads(span.to_json())["attributes"]
-    assert (said["gen_ai.request.model"], said["gen_ai.usage.output_tokens"]) == ("sc@8/replay", 16)
+    assert (said["gen_ai.request.model"], said["gen_ai.usage.output_tokens"]) == ("replay", 16)
     assert (said["distrivote.method"], said["distrivote.budget"], said["distrivote.voted"]) == ("sc", 8, True)
 
 

@@ -66,7 +66,7 @@ class SamplingParams:
     extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """More fields of the requests to an OpenAI-compatible server; other engines have no use for them."""
 
-    left_out: frozenset[str] = frozenset()
+    left_out: tuple[str, ...] = ()
     """Fields that an OpenAI-compatible server is not sent, so that its own defaults hold: of those above, and
     repetition_penalty. Without `max_tokens` a reply may have `MAX_TOKENS_LIMIT` tokens; steering still uses
     `max_tokens`. Other engines ignore it."""

@@ -36,9 +36,10 @@ _MISSING = (404, 405, 501)
 
 
 async def named_model(service: Service, request: Request, name: str) -> NamedModel:
-    """Return which model a request names, and record it."""
-    record_of(request).model = name
-    return await service.models.named(name)
+    """Return which model a request names, and record it; a name that does not exist may be any text."""
+    named = await service.models.named(name)
+    record_of(request).model = named.model if service.models.knows(named.model) else "unlisted"
+    return named
 
 
 def why_forwarded(service: Service, body: ChatRequest | CompletionRequest, named: NamedModel) -> str | None:

@@ -106,6 +106,10 @@ class Models:
         except UnknownModelError:
             return parse_model(name, await self.names(_SHORTEST_SECONDS), lists_all=self._lists)
 
+    def knows(self, model: str) -> bool:
+        """Say whether a model is the default one or was listed."""
+        return model == self.default or model in (self._others or ())
+
     def engine(self, model: str) -> Engine:
         """Return the engine that samples from a model."""
         if isinstance(self._engine, Upstream) and model != self.default:

@@ -302,15 +302,15 @@ def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
     return () if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
 
 
-def _left_out(body: SharedRequest, max_tokens: int | None, backend: Backend) -> frozenset[str]:
+def _left_out(body: SharedRequest, max_tokens: int | None, backend: Backend) -> tuple[str, ...]:
     """Return the fields that nobody set, for which an upstream has defaults of its own."""
     if not isinstance(backend.engine, Upstream):
-        return frozenset()
+        return ()
     names = ("temperature", "top_p", "top_k", "min_p")
-    silent = {"repetition_penalty", *(name for name in names if getattr(body, name) is None)}
+    silent = ["repetition_penalty", *(name for name in names if getattr(body, name) is None)]
     if max_tokens is None and not backend.settings.sends_max_tokens:
-        silent.add("max_tokens")
-    return frozenset(silent)
+        silent.append("max_tokens")
+    return tuple(silent)
 
 
 def _params(

@@ -35,6 +35,8 @@ class RequestRecord:
     """What metrics count it as; empty: not counted."""
 
     model: str = ""
+    """Its name, if there is such a model; a name that does not exist may be any text."""
+
     method: str | None = None
     budget: int | None = None
     voted: bool = False

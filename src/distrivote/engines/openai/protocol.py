@@ -119,7 +119,7 @@ def request_body(
         "min_p": params.min_p,
         "seed": seed,
     }
-    for name in params.left_out & OFF.keys():
+    for name in OFF.keys() & params.left_out:
         del body[name]
     if "max_tokens" in params.left_out and prompt.text is None:
         # Of completions the default is 16 tokens, which is no reply.
