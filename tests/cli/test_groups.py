@@ -84,19 +84,19 @@ def test_what_is_asked_of_selfstepconf_is_one_rule_for_every_command() -> None:
 
 
 def test_deepconf_takes_the_place_of_selfstepconf() -> None:
-    assert OnlineOptions().steering() == SelfStepConf()
-    assert OnlineOptions(ssc=False).steering() is None
-    assert OnlineOptions(deepconf="low").steering() == DeepConfOnline.low()
+    assert OnlineOptions().chosen() == SelfStepConf()
+    assert OnlineOptions(ssc=False).chosen() is None
+    assert OnlineOptions(deepconf="low").chosen() == DeepConfOnline.low()
 
 
 def test_online_reflects_only_if_it_is_asked_to() -> None:
-    assert OnlineOptions(online=True).steering() == DistriVotingOnline()
-    assert OnlineOptions(online=True, ssc=True).steering() == DistriVotingOnline(steps=SelfStepConf())
-    windows = OnlineOptions(online=True, split="window:64").steering()
+    assert OnlineOptions(online=True).chosen() == DistriVotingOnline()
+    assert OnlineOptions(online=True, ssc=True).chosen() == DistriVotingOnline(steps=SelfStepConf())
+    windows = OnlineOptions(online=True, split="window:64").chosen()
     assert windows is not None
     assert windows.split == splitter("window:64")
     with pytest.raises(InputError, match="both end trajectories"):
-        OnlineOptions(online=True, deepconf="low").steering()
+        OnlineOptions(online=True, deepconf="low").chosen()
 
 
 def test_columns_know_whether_the_confidence_was_named() -> None:

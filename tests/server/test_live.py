@@ -162,7 +162,7 @@ def test_deepconf_takes_the_place_of_selfstepconf() -> None:
     assert (tally["n_trajectories"], tally["n_cast"]) == (24, 16)
     assert any("8 of 24 trajectories were ended for low confidence" in note for note in tally["notes"])
     assert both.status_code == unknown.status_code == 400
-    assert "leave out ssc or deepconf" in both.json()["error"]["message"]
+    assert "leave out deepconf, or ssc and online" in both.json()["error"]["message"]
     assert "did you mean low" in unknown.json()["error"]["message"]
 
 

@@ -170,5 +170,6 @@ def test_a_fit_that_does_not_settle_ends_all_the_same():
 
 
 def test_pools_outside_of_the_fit_say_so():
-    assert "not fitted on pools of 3 answers" in distrivote.vote(list("abb"), [1, 2, 3]).explain()
+    said = distrivote.vote(list("abb"), [1, 2, 3]).explain()
+    assert "There is no probability: none was fitted on pools like this one (3 answers)." in said
     assert distrivote.vote(list("abb") * 4, [1, 2, 3] * 4).calibrated

@@ -22,7 +22,7 @@ _OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("answer", "api_key", "as_published", "budget", "by", "confidence_scale", "deepconf", "engine"),
-        *("benchmark", "extra_body", "max_cost", "online", "price", "reasoning_effort", "seed"),
+        *("benchmark", "extra_body", "max_cost", "online", "price", "processes", "reasoning_effort", "seed"),
         *("extract", "format", "host", "max_budget", "max_concurrency", "max_spool", "max_tokens", "method"),
         *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
         *("calibration", "max_error", "min_probability", "partial", "run", "run_code", "shard", "stop_when"),

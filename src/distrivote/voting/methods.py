@@ -95,7 +95,8 @@ def method_of(method: Method) -> Pipeline:
         return method
     if isinstance(method, str):
         return parse_method(method)
-    if not hasattr(method, "count") and not callable(method):
+    # A list has a method count as well.
+    if isinstance(method, Sequence) or not (hasattr(method, "count") or callable(method)):
         raise InputError(
             f"the method is {method!r}",
             hint="give a name such as dis-gmm, a function (classes, confidences) -> class or scores, or a"

@@ -53,17 +53,21 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> Engine:
     config = SimpleNamespace(get_vocab_size=lambda: 0, max_model_len=N_CONTEXT, max_logprobs=20)
     renderer = SimpleNamespace(render_cmpl=lambda prompts: prompts)
     tokenizer = SimpleNamespace(get_vocab=dict, all_special_ids=[])
-    inside = SimpleNamespace(model_config=config, renderer=renderer, add_request=lambda *_: None)
+    scheduler = SimpleNamespace(scheduler_config=SimpleNamespace(max_num_seqs=8))
+    inside = SimpleNamespace(
+        model_config=config, vllm_config=scheduler, renderer=renderer, add_request=lambda *_: None
+    )
     llm = SimpleNamespace(llm_engine=inside, get_tokenizer=lambda: tokenizer)
 
     class Sampling(vllm.VllmEngine):
         def _prompt(self, messages: Sequence[Message], _: bool | None) -> list[int]:
             return [0] * len(messages[-1].content.split())
 
-        def _step(self, live: dict[str, Any]) -> list[Any]:
+        def _step(self, live: dict[str, Any]) -> tuple[int, list[Any]]:
             reply = live.pop(next(iter(live)))
             said = Trajectory("4", index=int(reply.index))
-            return [SimpleNamespace(job=reply.job, trajectory=lambda *_: said, n_reflections=0)]
+            ended = SimpleNamespace(job=reply.job, steering=None, trajectory=lambda *_: said, n_reflections=0)
+            return 1, [ended]
 
     monkeypatch.setattr(vllm, "_arguments", dict)
     monkeypatch.setattr(vllm, "_loaded", lambda *_: llm)
