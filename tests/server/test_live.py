@@ -239,3 +239,16 @@ def test_a_system_message_goes_before_the_question(url: str) -> None:
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "How many?"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "template"),
+    [("How many legs has a spider?", "math"), ("Which? A) a dog B) a cat", "choice"), ("Hello!", "plain")],
+)
+def test_the_template_auto_is_chosen_by_the_question(question: str, template: str) -> None:
+    with serving(ReplayEngine(POOL)) as url:
+        started = events_of(url, {"question": question, "budget": 4, "template": "auto"})[0][1]
+        assert started["template"] == template
+        body = {"model": "replay", "messages": [{"role": "user", "content": question}]}
+        answered = httpx.post(f"{url}/v1/chat/completions", json=body | {"distrivote": {"template": "auto"}})
+    assert answered.json()["distrivote"]["template"] == template

@@ -226,7 +226,8 @@ def _checked(template: str) -> str:
             hint="have it once",
             argument="template",
         )
-    return Problem("?", template=template).template
+    Problem("?", template=template)  # raises an error if there is no such template
+    return template
 
 
 def _same(asked: str | None, settings: Settings) -> str | None:
