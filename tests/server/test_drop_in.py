@@ -94,6 +94,8 @@ HOSTS = {
     "scripted": Host(),
     "without log-probabilities": Host(gives_logprobs=False),
     "thinking": Host(thinks=True),
+    "tools in whole replies": Host(tools_refuse="stream"),
+    "tools without log-probabilities": Host(tools_refuse="always"),
     "max_completion_tokens": Host(limit="max_completion_tokens", gives_logprobs=False),
 }
 ALONE = "in this process"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx2 as httpx
@@ -14,25 +11,11 @@ import openai
 import pytest
 
 from engines.llamacpp_server import llamacpp_server, n_busy
+from server.command import served
 
 pytestmark = pytest.mark.model
 
 ASKED: Any = [{"role": "user", "content": "Tom has 5 apples and buys 7 more. How many has he?"}]
-
-
-@contextmanager
-def served(upstream: str) -> Iterator[str]:
-    """Run the command in a process of its own; gives its address."""
-    command = [sys.executable, "-m", "distrivote", "serve", "--base-url", upstream, "--port", "0"]
-    process = subprocess.Popen([*command, "--budget", "4"], stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        assert "point clients to" in line
-        yield line.rpartition(" ")[2].strip().removesuffix("/v1")
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +26,7 @@ def upstream() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def url(upstream: str) -> Iterator[str]:
-    with served(upstream) as url:
+    with served("--base-url", upstream) as url:
         yield url
 
 

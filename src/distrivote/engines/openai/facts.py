@@ -24,6 +24,12 @@ class ServerFacts:
 
     takes_n: bool = True
     takes_stream_options: bool = True
+    streams_tools: bool = True
+    """Whether it streams replies with tools and log-probabilities; llama.cpp's server does not."""
+
+    measures_tools: bool = True
+    """Whether it gives log-probabilities with tools at all."""
+
     plugin_rules: dict[str, bool] = field(default_factory=dict)
     """Whether a rule, by its name, runs inside it; empty until that was tried."""
 
