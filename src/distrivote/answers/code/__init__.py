@@ -1,1 +1,1 @@
-"""Programs as answers: where a program stands in a reply, and when two of them behave the same."""
+"""Programs as answers: where a program is in a reply, and when two of them behave the same."""

@@ -1,9 +1,9 @@
-"""Which programs behave the same: by what they give on the same inputs.
+"""Which programs behave the same: by their results on the same inputs.
 
-Programs that do not give what the question's own examples state are set aside: an example with its result is
-a test. Where all programs would be set aside, none is. Two programs are the same if their outcomes are the
-same on every input that counts. An input does not count if more than half of the programs fail on it: it is
-probably not one that the question allows, and says nothing about which program is right.
+Programs that fail the question's own examples are set aside: an example with its result is a test. If all
+programs would be set aside, none is. Two programs are the same if their outcomes are the same on every input
+that counts. An input does not count if more than half of the programs fail on it: the question probably does
+not allow it, and it does not show which program is right.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from distrivote.answers.code.worker import canonical
 
 
 class Behaviours(NamedTuple):
-    """What became of the programs of one question."""
+    """The results for the programs of one question."""
 
     classes: tuple[int, ...]
-    """For each program the number of its behaviour; -1 if it is missing, never works or was set aside."""
+    """The class of each program; -1 if it is missing, fails on every input or was set aside."""
 
     n_failed: int
-    """Programs that were set aside because they do not give what the examples state."""
+    """Programs that were set aside because they fail the examples."""
 
     n_broken: int
-    """Programs that give nothing on any input."""
+    """Programs that fail on every input."""
 
     n_inputs: int
     """Inputs that counted."""
@@ -37,14 +37,14 @@ class Behaviours(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """How the programs that answer a question are tried."""
+    """How the programs that answer a question are tested."""
 
     entry: str
     """The function that is called; "" if the programs are scripts, which are compared by what they print."""
 
     inputs: list[tuple[Any, ...]]
     expected: list[str | None]
-    """What each input must give, where the question states it."""
+    """The expected result of each input, if the question states it."""
 
 
 def trial_of(
@@ -53,7 +53,7 @@ def trial_of(
     more_inputs: Sequence[tuple[Any, ...]] = (),
     n_inputs: int = N_INPUTS,
 ) -> Trial | None:
-    """Return how to try the programs: on the question's examples, on `more_inputs` and on changes of them.
+    """Return how to test the programs: on the question's examples, `more_inputs` and variations of them.
 
     None if neither the question nor the programs define a function, and none of them prints anything.
     """

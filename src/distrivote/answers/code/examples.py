@@ -1,4 +1,4 @@
-"""Calls of a function that a question shows, with what they should give where it says so.
+"""Calls of a function that a question shows, with their expected results where it states them.
 
     a doctest              the line after the call is its result
     f(3) == 9              also ->, =>, ➞, →, returns, should return, = and "is"
@@ -30,7 +30,7 @@ class Example(NamedTuple):
     arguments: tuple[Any, ...]
     expected: Any = None
     stated: bool = False
-    """Whether the question says what comes out."""
+    """Whether the question states the result."""
 
 
 def examples_in(question: str, entry: str) -> list[Example]:
@@ -78,7 +78,7 @@ def entry_of(question: str, sources: list[str]) -> str | None:
 
 
 def _arguments(call: str) -> tuple[Any, ...] | None:
-    """Return the literal arguments of a call, None if they are not literals or go by name."""
+    """Return the literal arguments of a call, None if they are not literals or are keyword arguments."""
     try:
         node = ast.parse(call.strip(), mode="eval").body
         if not isinstance(node, ast.Call) or node.keywords:
@@ -111,7 +111,7 @@ def _closing(text: str, opening: int) -> int | None:
 
 
 def _result(text: str, end: int, doctest: bool) -> tuple[Any] | None:
-    """Return the value that is stated after a call, in a tuple; None if nothing is."""
+    """Return the value that is stated after a call, in a tuple; None if there is none."""
     gives = (_RESULT_LINE if doctest else _GIVES).match(text, end)
     if gives is None:
         return None
@@ -121,7 +121,7 @@ def _result(text: str, end: int, doctest: bool) -> tuple[Any] | None:
 
 
 def _leading_literal(line: str) -> tuple[Any] | None:
-    """Return the literal that a line begins with, in a tuple: what follows it may be a remark."""
+    """Return the literal at the beginning of a line, in a tuple: a remark may follow it."""
     line = line.strip()
     ends = [len(line), *[m.start() for m in re.finditer(r"[\s,.;#`]|$", line)][::-1]]
     for stop in dict.fromkeys(ends):

@@ -1,8 +1,8 @@
-"""Inputs to try programs on: the calls that the question shows, and small changes of them.
+"""Inputs to test programs on: the calls that the question shows, and small variations of them.
 
-A change keeps the type of every argument: a number a little larger, zero or negated, a list shorter, empty,
-reversed or with one element twice, a text likewise. Without any example the annotations of the function say
-which types to try. Everything is in a fixed order; no random numbers.
+A variation keeps the type of every argument: a number a little larger, zero or negated; a list shorter,
+empty, reversed or with one element twice; a string likewise. Without any example the annotations of the
+function determine the types. The order is fixed; no random numbers are used.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 from distrivote.answers.code.program import parsed
 
 N_INPUTS = 20
-"""How many inputs programs are tried on, those of the examples among them."""
+"""How many inputs programs are tested on, including those of the examples."""
 
 _LARGEST = 4_000
-"""Characters of one input as text."""
+"""The maximum length of one input as text, in characters."""
 
 _BY_TYPE: dict[str, tuple[Any, ...]] = {
     "int": (3, 0, 1, 10, 7, -2),
@@ -36,7 +36,7 @@ _BY_TYPE: dict[str, tuple[Any, ...]] = {
 def inputs_for(
     examples: Sequence[tuple[Any, ...]], sources: Sequence[str], entry: str, n: int = N_INPUTS
 ) -> list[tuple[Any, ...]]:
-    """Return up to n argument tuples: the examples first, then changes of them in turn.
+    """Return up to n argument tuples: the examples first, then variations of them in turn.
 
     >>> inputs_for([(2,)], [], "f", 4)
     [(2,), (3,), (0,), (-2,)]
@@ -107,7 +107,7 @@ def _changed_sequence(value: list[Any] | tuple[Any, ...]) -> list[Any]:
 
 
 def _by_annotation(sources: Sequence[str], entry: str) -> Iterator[tuple[Any, ...]]:
-    """Yield argument tuples by the annotations of the function in the first program that has it."""
+    """Yield argument tuples by the annotations of the function in the first program that defines it."""
     for source in sources:
         tree = parsed(source)
         for node in [] if tree is None else tree.body:
@@ -120,7 +120,7 @@ def _by_annotation(sources: Sequence[str], entry: str) -> Iterator[tuple[Any, ..
 
 
 def _type_name(annotation: ast.expr | None) -> str:
-    """Return the key of `_BY_TYPE` that an annotation means."""
+    """Return the key of `_BY_TYPE` for an annotation."""
     text = "int" if annotation is None else ast.unparse(annotation).replace("typing.", "").lower()
     text = text.removeprefix("optional[").replace(" ", "")
     if text.startswith(("list[list", "list[tuple")):

@@ -12,11 +12,11 @@ from distrivote.answers.extract import reply_start
 _FENCE = re.compile(r"(?:^|(?<=</think>))[ \t]*(```+|~~~+)[ \t]*([^\n`]*)$", re.MULTILINE)
 _PYTHON = {"", "python", "py", "python3", "py3", "pycon"}
 _LONGEST = 100_000
-"""Characters; no reply holds a longer program."""
+"""In characters; longer programs are not considered."""
 
 
 class Program(NamedTuple):
-    """A program and where it stands in the reply."""
+    """A program and its place in the reply."""
 
     source: str
     start: int
@@ -75,7 +75,7 @@ def functions_of(source: str) -> list[str]:
 
 
 def program_key(source: str) -> str:
-    """Return a program without layout, comments, docstrings and annotations; another text as it is.
+    """Return a program without layout, comments, docstrings and annotations; any other text unchanged.
 
     >>> program_key("def f(x: int):  # one\\n    return (x)") == program_key("def f(x):\\n  return x")
     True
@@ -90,7 +90,7 @@ def program_key(source: str) -> str:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes what does not change what a program does."""
+    """Removes nodes that do not change what a program does."""
 
     def visit(self, node: ast.AST) -> ast.AST:
         node = super().visit(node)

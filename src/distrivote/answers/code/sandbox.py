@@ -1,14 +1,15 @@
-"""EDGE: programs that a model wrote, run where they can do no harm: a process of their own, confined.
+"""EDGE: runs programs that a model wrote in a sandbox: a confined process for each.
 
-What no program can have: other processes and threads, connections, signals to others, files that are written,
-an environment, the other programs, more than its time, memory and output. Files that it can read, by what the
-system has:
+No program has access to: other processes and threads, connections, signals to others, writing files, the
+environment, the other programs, more than its time, memory and output. Which files it can read depends on the
+system:
 
     namespace   it sees the libraries of Python, read-only, and no other file, process or network
-    user        run by root without namespaces: another user's rights, so what everybody may read
-    limits      neither: what this user may read; only where the caller says so
+    user        run by root without namespaces: another user's rights, so it reads what everybody may read
+    limits      neither: it reads what this user may read; only if the caller asks for it
 
-What it does not stop: faults of the kernel itself, and programs that burn their time. `worker` says how.
+It does not stop exploits of kernel bugs, or programs that use all of their time. `worker` documents how it
+works.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Sandbox:
     memory: int = 512 << 20
     n_workers: int = 2
     confinement: Confinement | None = None
-    """None: the best that the system has, and an error where it has neither namespaces nor another user."""
+    """None: the strongest that the system has; an error if it has neither namespaces nor another user."""
 
     def run(
         self, programs: Sequence[str], entry: str, inputs: Sequence[tuple[Any, ...]]
@@ -68,13 +69,13 @@ class Sandbox:
         return [[tuple(outcome) for outcome in row] for row in outcomes]
 
     def _longest(self, n_programs: int, n_inputs: int) -> float:
-        """Return the seconds after which the worker itself is given up: every program may time out thrice."""
+        """Return the timeout of the worker itself in seconds: every program may time out three times."""
         each = self.seconds * min(n_inputs, 4) + 0.1 * n_inputs
         return 10.0 + n_programs * each / self.n_workers
 
 
 def _run_worker(limits: dict[str, Any], task: dict[str, Any], seconds: float) -> dict[str, Any]:
-    # As isolated as with -I, which would not let the order of sets be the same in every run.
+    # As isolated as with -I, which would prevent a fixed order of sets in every run.
     command = [sys.executable, "-s", "-S", "-P", str(_WORKER), json.dumps(limits)]
     try:
         done = subprocess.run(

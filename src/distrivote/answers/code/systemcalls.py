@@ -1,6 +1,6 @@
 """Which system calls a program in the sandbox may make; every other one fails with EPERM.
 
-A list of what is allowed stays safe when a kernel adds new calls. Reading, memory, time and clean exits are
+An allow list stays safe when a kernel adds new calls. Reading, memory, time and clean exits are
 allowed. Processes, threads, signals to others, sockets, locks, mounts, and everything that changes a file, an
 owner, a priority or a limit of another process are not.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""By machine: how the kernel names it in a filter of system calls."""
+"""By machine: its constant in the kernel's system call filters."""
 
 _ALLOWED = """
     read 0 63, pread64 17 67, readv 19 65, preadv 295 69, preadv2 327 286, write 1 64, pwrite64 18 68,
@@ -33,13 +33,13 @@ _ALLOWED = """
     getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, getresuid 118 148, getresgid 120 150,
     getgroups 115 158, getrusage 98 165, getrlimit 97 163, exit 60 93, exit_group 231 94
 """
-"""Names, with the numbers on x86_64 and aarch64; - where a machine does not have the call."""
+"""Names, with the numbers on x86_64 and aarch64; - if a machine does not have the call."""
 
 _TERMINAL = (0x5401, 0x5413, 0x541B, 0x5450, 0x5451)
-"""Requests of ioctl: is it a terminal, its size, bytes to read, close on exec."""
+"""Allowed requests of ioctl: is it a terminal, its size, bytes to read, close on exec."""
 
 _DESCRIPTOR = (0, 1, 2, 3, 4, 1030)
-"""Commands of fcntl: duplicate, flags. Not those that send signals to an owner, or lock."""
+"""Allowed commands of fcntl: duplicate, flags. Not those that send signals to an owner, or lock."""
 
 _ONE_OF = {"fcntl": (1, _DESCRIPTOR), "ioctl": (1, _TERMINAL), "prlimit64": (0, (0,))}
 """Calls that are allowed if this argument has one of these values."""
@@ -52,7 +52,7 @@ _OPENING = {"open": 1, "openat": 2}
 """Calls that open a file, and the argument with the flags: for reading only."""
 
 _WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
-"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND: the same on both machines, whatever this one is."""
+"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND: the same on both machines, whichever this is."""
 
 
 def rules_for(machine: str) -> dict[str, Any]:

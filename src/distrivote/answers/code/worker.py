@@ -1,19 +1,19 @@
-"""EDGE: the sandbox itself: processes that run programs, each on each input in a child of its own.
+"""EDGE: the sandbox itself: processes that run every program on every input, each in its own child.
 
 Run as a script by `sandbox`, without site packages, with an empty environment. It knows nothing of
-distrivote. Limits come as JSON in its first argument, one JSON document on standard input, and one goes out
-on standard output:
+distrivote. Limits are JSON in its first argument, the input is one JSON document on standard input, and the
+output is one on standard output:
 
     {"seconds": 2.0, "memory": bytes, "confine": "namespace" | "user" | "limits", "calls": rules}
     {"programs": [source, ...], "entry": name, "inputs": [literal, ...], "n_workers": 2}
     {"outcomes": [[outcome of program 0 on input 0, ...], ...]}
 
-Two processes work together, and neither runs a line of a program. The first reads the programs and collects
-the outcomes. The second is started before the first has read anything. It forks a child for each program and
+Two processes cooperate, and neither runs any code of a program. The first reads the programs and collects the
+outcomes. The second is started before the first has read anything. It forks a child for each program and
 input and passes descriptors on to it, without reading from them. So a child has its own program in its
-memory, and nothing of the others. It gives up everything (`_confine_child`), then runs the program from its
-beginning: nothing that one program or input leaves behind can be seen by the next. Without an entry the
-program is a script. An outcome is ["value", text], ["error"] or ["timeout"].
+memory, and nothing of the others. It gives up its privileges (`_confine_child`), then runs the program from
+its beginning: no program or input can see state of another. Without an entry the program is a script. An
+outcome is ["value", text], ["error"] or ["timeout"].
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import time
 from typing import Any, NoReturn
 
 LONGEST = 100_000
-"""Characters of a result as text; a longer one is compared by its digest."""
+"""The maximum length of a result as text, in characters; a longer result is compared by its digest."""
 
 NOBODY = 65534
 
@@ -54,7 +54,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Start the process that forks, read the programs, run everything, write the outcomes."""
+    """Start the forking process, read the programs, run them on all inputs, and write the outcomes."""
     limits = json.loads(sys.argv[1])
     given, out = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -98,9 +98,9 @@ def _check(result: int) -> None:
 
 
 def _enter_namespaces() -> None:
-    """Go into namespaces without network, other processes and files but those of Python, read-only.
+    """Enter namespaces without network, other processes and files except those of Python, read-only.
 
-    The next process that is forked is the first of its namespace: when it ends, all in it end.
+    The next process that is forked is the first of its namespace: when it ends, all others in it end.
     """
     uid, gid = os.getuid(), os.getgid()
     flags = _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWUTS
@@ -118,7 +118,7 @@ def _enter_namespaces() -> None:
 
 
 def _only_python() -> None:
-    """Make a root that has the folders that Python reads, read-only, and nothing else."""
+    """Make a root directory with only the folders that Python reads, read-only."""
     root = b"/tmp"
     _check(_libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None))
     _check(_libc.mount(b"none", root, b"tmpfs", _MS_NOSUID | _MS_NODEV, b"size=1m,mode=755"))
@@ -148,7 +148,7 @@ def _only_python() -> None:
 
 
 def _confine_child(limits: dict[str, Any], rules: bytes) -> None:
-    """Give up what a program could do harm with; it can't be had back."""
+    """Irreversibly give up all privileges with which a program could do harm."""
     seconds = max(int(limits["seconds"] + 0.999), 1)
     for name, limit in (
         (resource.RLIMIT_CPU, seconds),
@@ -164,8 +164,8 @@ def _confine_child(limits: dict[str, Any], rules: bytes) -> None:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    _die_with_parent()  # which another user's rights had reset
-    # Whoever makes a namespace of users has all rights inside it, until they are given up.
+    _die_with_parent()  # which the change of user had reset
+    # The creator of a user namespace has all capabilities inside it until they are given up.
     _check(_libc.capset((ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0), (ctypes.c_uint32 * 6)()))
     _check(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -173,7 +173,7 @@ def _confine_child(limits: dict[str, Any], rules: bytes) -> None:
 
 
 def _packed_rules(calls: dict[str, Any]) -> bytes:
-    """Return a filter that refuses all system calls but those of the rules (`systemcalls`)."""
+    """Return a filter that refuses all system calls except those in the rules (`systemcalls`)."""
     load, jump, at_least, any_bit, give = 0x20, 0x15, 0x35, 0x45, 0x06
     allow, deny, kill = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
     code = [(load, 0, 0, 4), (jump, 1, 0, calls["architecture"]), (give, 0, 0, kill), (load, 0, 0, 0)]
@@ -204,7 +204,7 @@ def _filter_system_calls(rules: bytes) -> None:
 
 
 def _fork_on_request(requests: socket.socket, limits: dict[str, Any]) -> NoReturn:
-    """Fork a child for each message with descriptors; a message without any ends the child of that number.
+    """Fork a child for each message with descriptors; a message without descriptors ends the child it names.
 
     The descriptors are those of a program, which only the child reads, and of the pipe for its outcome.
     """
@@ -229,7 +229,7 @@ def _fork_on_request(requests: socket.socket, limits: dict[str, Any]) -> NoRetur
 
 
 def _run_all(task: dict[str, Any], seconds: float, forker: socket.socket) -> list[list[list[str]]]:
-    """Run every program on every input, some at a time; give each its time."""
+    """Run every program on every input, some at a time, each with its timeout."""
     programs, inputs = task["programs"], task["inputs"]
     outcomes: list[list[list[str]]] = [[["timeout"] for _ in inputs] for _ in programs]
     waiting = [(p, i) for p in range(len(programs)) for i in range(len(inputs))][::-1]
@@ -246,7 +246,7 @@ def _run_all(task: dict[str, Any], seconds: float, forker: socket.socket) -> lis
         while waiting and len(running) < task["n_workers"]:
             program, position = waiting.pop()
             if slow.get(program, 0) >= 3:
-                continue  # it stays a timeout: no program gets the time of many
+                continue  # the outcome stays a timeout: no program gets the time of several
             job, (read, write) = os.memfd_create("job"), os.pipe()
             _write(job, json.dumps([programs[program], task["entry"], inputs[position]]).encode())
             socket.send_fds(forker, [f"{program} {position}".encode()], [job, write])
@@ -277,7 +277,7 @@ def _end(child: int) -> None:
 
 
 def _outcome(data: bytes) -> list[str]:
-    """Return what a child reported; whatever is not a report is an error."""
+    """Return what a child reported; anything that is not a report is an error."""
     try:
         found = json.loads(data)
     except ValueError:
@@ -289,7 +289,7 @@ def _outcome(data: bytes) -> list[str]:
 
 
 class _Printed(io.StringIO):
-    """What a program prints, up to a length."""
+    """What a program prints, up to a maximum length."""
 
     def write(self, text: str, /) -> int:
         if self.tell() + len(text) > LONGEST:
@@ -341,8 +341,8 @@ _BY_REPR = ("fractions", "decimal", "datetime", "collections", "uuid", "pathlib"
 def canonical(value: Any, depth: int = 0) -> str:
     """Return a value as text, the same for equal values of built-in types.
 
-    Floats count to nine digits, a list and a tuple are two things, sets and dictionaries have no order. A
-    value of a class that derives from a built-in type is one of that type; another object has its class and
+    Floats count to nine digits, a list and a tuple are different, sets and dictionaries have no order. A
+    value of a class that derives from a built-in type counts as that type; any other object as its class and
     its attributes.
     """
     kind = type(value)
@@ -377,7 +377,7 @@ def _number(value: complex | float) -> str:
     if isinstance(value, complex):
         return f"({_number(value.real)}, {_number(value.imag)}j)"
     if value == value and abs(value) < 1e15 and value == int(value):
-        return str(int(value))  # 2.0 == 2 in Python, and so here
+        return str(int(value))  # equal here because 2.0 == 2 in Python
     return f"{value:.9g}"
 
 
