@@ -1,4 +1,4 @@
-"""An object put together from the votes on its fields, each value with the confidence of its own tokens."""
+"""An object composed from the votes on its fields, each value with the confidence of its own tokens."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def composed(
     """Return what the trajectories say field by field.
 
     Args:
-        trajectories: All of a question.
-        answers: The JSON that each says, None if it has no vote, and where that begins in its text.
+        trajectories: All trajectories of a question.
+        answers: The JSON of each, None if it has no vote, and its offset in the text.
         elect: The vote.
         whole: The trajectory whose object won as a whole.
         schema: What the result must satisfy.

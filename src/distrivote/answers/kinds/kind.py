@@ -15,7 +15,7 @@ from distrivote.answers.extract import Extraction, Extractor, is_finished, reply
 from distrivote.answers.structured.schema import Schema
 
 Pick: TypeAlias = Callable[[Sequence[str], Sequence[float]], int]
-"""The answers of a class and their confidences -> the place of the one that stands for it."""
+"""The answers of a class and their confidences -> the index of the answer that represents it."""
 
 _LINE = 60
 
@@ -35,43 +35,43 @@ class Kind:
     """What counts as an answer."""
 
     name: str
-    """As it is named at every door: math, short, json, code, label:a,b ..."""
+    """Its name in Python, the CLI and the server: math, short, json, code, label:a,b ..."""
 
     find: Extractor
     same: Equality
     title: str
-    """What it is called in a sentence: "number", "JSON, field by field"."""
+    """Its description in a sentence: "number", "JSON, field by field"."""
 
     is_long: bool = False
     """Whether the answer is shown as a block of text, not in a line."""
 
     closes: bool = False
-    """Whether an answer of this kind has an end of its own (a bracket, a fence), so that one that was found
-    in a reply that was cut off is whole."""
+    """Whether an answer of this kind has its own end mark (a bracket, a fence), so that an answer found in a
+    truncated reply is complete."""
 
     reads_thinking: bool = False
-    """Whether an answer that stands only in the reasoning before a reply counts, as in the paper."""
+    """Whether an answer that occurs only in the reasoning before a reply counts, as in the paper."""
 
     line: Callable[[str], str] = one_line
     """An answer in one line, for tables."""
 
     pick: Pick | None = None
-    """Which answer stands for its class; the most frequent one if not said."""
+    """Which answer represents its class; by default the most frequent one."""
 
     by_field: bool = False
-    """Whether the result is put together from votes on each field."""
+    """Whether the result is composed from votes on each field."""
 
     schema: Schema | None = None
-    """What JSON must satisfy."""
+    """The schema that JSON must satisfy."""
 
     no_probability: str | None = None
-    """Why it means nothing to say how probably such an answer is right, in a sentence."""
+    """Why such answers have no probability of being right, in a sentence."""
 
     notes: tuple[str, ...] = ()
-    """What a careful reader should know of answers of this kind, a sentence each."""
+    """Caveats about answers of this kind, a sentence each."""
 
     def read(self, text: str, *, is_cut: bool) -> Extraction | None:
-        """Return the answer of a reply; of one that was cut off only an answer that is whole."""
+        """Return the answer of a reply; of a truncated reply only an answer that is complete."""
         found = self.find(text)
         if found is not None and not self.reads_thinking and found.end <= reply_start(text):
             return None
@@ -80,9 +80,9 @@ class Kind:
         return None
 
     def about(self, question: str) -> Kind:
-        """Return it for the answers to one question."""
+        """Return the kind for the answers to one question."""
         return replace(self, same=self.same.about(question))
 
     def with_same(self, same: Equality) -> Kind:
-        """Return it with another notion of equality."""
+        """Return the kind with another equality."""
         return replace(self, same=same, notes=())

@@ -1,6 +1,6 @@
-"""Which kind of answer replies have, where neither the caller nor the question says it: `auto`.
+"""Which kind of answer replies have, if neither the caller nor the question determines it: `auto`.
 
-Of the replies that were not cut off (of all, if all were) and by the first rule that holds:
+The first rule that holds for the replies that were not cut off (for all, if all were) decides:
 
     marked   three quarters mark an answer (a box, "the answer is", "####")             -> math
     JSON     half are JSON, or have a fenced block of it                                -> json
@@ -9,10 +9,10 @@ Of the replies that were not cut off (of all, if all were) and by the first rule
     else                                                                                -> text
 
 A question that asks for a text ("Write a haiku", "Explain ...") has short answers only if half of the replies
-are one short line. What only repeats words of the question ("Love is ...") is not stated, unless the question
-names its answers ("France or Brazil?"). Of four and more replies (of two, to a question that asks for
-a text) two must state the same: else what looked like statements is the end of texts that have nothing in
-common. The order of the replies makes no difference.
+are one short line. Words that only repeat the question ("Love is ...") are not a statement, unless the
+question names its answers ("France or Brazil?"). Of four or more replies (of two, if the question asks for a
+text) two must state the same: else the apparent statements are the ends of texts that have nothing in common.
+The order of the replies makes no difference.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Look(NamedTuple):
     json: bool
     code: bool
     statement: object
-    """What it states, as short answers are compared; None: nothing short."""
+    """The short answer that it states, as its comparison key; None if there is none."""
 
     is_line: bool
     """Whether it is one short line."""
@@ -98,7 +98,7 @@ def kind_of_replies(question: str, looks: Sequence[Look]) -> Kind:
 
 
 def _repeats(statement: object, asked: Collection[str]) -> bool:
-    """Say whether a statement has no word but those that were asked about."""
+    """Say whether a statement has only words of the question."""
     if not asked or not isinstance(statement, str):
         return False
     words = _WORD.findall(statement)

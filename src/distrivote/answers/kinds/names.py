@@ -1,4 +1,4 @@
-"""Kinds of answers by name, the same name at every door.
+"""Kinds of answers by name, the same in Python, the CLI and the server.
 
 auto          by the question, else by what the replies look like (answers/kinds/looks.py)
 math          a number or formula: boxed, or as a chat reply states it
@@ -39,7 +39,7 @@ _LABEL = "label"
 
 
 def kind_named(name: str) -> Kind:
-    """Return the kind of that name; `auto` is none yet and has to be resolved by a question.
+    """Return the kind of that name; `auto` is not a kind: a question or its replies resolve it.
 
     >>> kind_named("short").title, kind_named("label:yes,no").name
     ('short answer', 'label:yes,no')
@@ -56,7 +56,7 @@ def kind_named(name: str) -> Kind:
 
 
 OwnAnswer: TypeAlias = Callable[[str], Any]
-"""A function of one's own: a reply -> its answer as text, an `Extraction`, or None."""
+"""A user's function: a reply -> its answer as text, an `Extraction`, or None."""
 
 
 def asked_kind(answer: str | Kind | OwnAnswer) -> Kind | None:
@@ -75,7 +75,7 @@ def asked_kind(answer: str | Kind | OwnAnswer) -> Kind | None:
 
 
 def _own_kind(own: Own) -> Kind:
-    """Return the kind that an object of the user's is; what a function finds is compared as mathematics."""
+    """Return the kind of a user's object; answers that a function finds are compared as mathematics."""
     if isinstance(own.value, Kind):
         return replace(own.value, name=own.name)
     check_call(ROLE, own, 1)

@@ -1,7 +1,7 @@
 """Answers in one line each, so that a reader can tell them apart: for tables and sentences.
 
 Long answers to one question often begin alike. JSON is named by the values that differ from the chosen
-answer's, a program by the first of its lines that not all programs have, anything else as its kind has it.
+answer's, a program by its first line that not all programs have, anything else by the line of its kind.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _own_line(source: str, n_having: Counter[str], n: int) -> str | None:
 
 
 def _changes(answer: str, chosen: str) -> str | None:
-    """Say where an object differs from the chosen one, None if it does not or is none."""
+    """Say where an object differs from the chosen one, None if it does not or is not an object."""
     if answer == chosen:
         return None
     try:

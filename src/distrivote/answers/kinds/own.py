@@ -1,4 +1,4 @@
-"""A kind made of an extraction by name, a pattern, or a function of the caller's."""
+"""A kind made from a named extraction, a pattern, or a caller's function."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from distrivote.answers.kinds.kind import Kind
 
 
 def own_kind(extract: str | re.Pattern[str] | OwnExtractor) -> Kind:
-    """Return the kind whose answers are found in that way, and compared as mathematics.
+    """Return the kind whose answers are extracted in that way, and compared as mathematics.
 
-    It looks at the whole text: who names an extraction says where answers are.
+    It searches the whole text, including the thinking, because the caller chose the extraction.
 
     >>> own_kind("number").find("It is 12.").answer
     '12'

@@ -1,9 +1,9 @@
-"""Programs as answers: the same if they behave the same, where they may be run; else if they read the same.
+"""Programs as answers: the same if they behave the same, if they may be run; else if their code is the same.
 
-`Behaviour` runs them in a sandbox (answers/code), on the examples of the question and small changes of them.
-It remembers what a program gave, so that a vote that is counted again with one more program runs only that
-one. Without leave to run anything, two programs are one if they differ in layout, comments, docstrings and
-annotations only.
+`Behaviour` runs them in a sandbox (answers/code), on the examples of the question and small variations of
+them. It caches the results of a program, so that a vote that is counted again with one more program runs only
+that one. Without permission to run programs, two programs are the same if they differ only in layout,
+comments, docstrings and annotations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Inputs = Sequence[tuple[Any, ...]]
 
 
 _MOST_GIVEN = 3
-_NOT_RUN = "the programs were not run: those that do the same are one answer only if they may be"
+_NOT_RUN = "the programs were not run: those that behave the same are one answer only if they may be run"
 
 
 def program(text: str) -> Extraction | None:
@@ -38,7 +38,7 @@ def program(text: str) -> Extraction | None:
 
 
 def first_line(source: str) -> str:
-    """Return the line that tells a program: the head of its last function.
+    """Return the line that identifies a program: the head of its last function.
 
     >>> first_line("import os\\n\\ndef f(x):\\n    return x")
     'def f(x):'
@@ -48,7 +48,7 @@ def first_line(source: str) -> str:
 
 
 class Behaviour:
-    """Sorts the programs that answer a question by what they give."""
+    """Sorts the programs that answer a question by their results."""
 
     def __init__(self, sandbox: Sandbox | None = None, inputs: Inputs = ()) -> None:
         self._sandbox, self._inputs = sandbox or Sandbox(), inputs
@@ -59,7 +59,7 @@ class Behaviour:
         outcomes = [] if trial is None else self._outcomes(sources, trial)
         is_silent = trial is not None and not trial.entry and all(row[0][0] != "value" for row in outcomes)
         if trial is None or is_silent:
-            note = "the programs define no function to call: each that reads differently is its own answer"
+            note = "the programs define no function to call: each with different code is its own answer"
             return Sorted(range(len(sources)), (note,))
         found = sort_by_behaviour(outcomes, trial.expected)
         apart = _told_apart(trial, outcomes, found.classes)
@@ -76,7 +76,7 @@ class Behaviour:
 def _told_apart(
     trial: Trial, outcomes: Sequence[Sequence[Outcome]], classes: Sequence[int]
 ) -> tuple[str, ...]:
-    """Name an input on which the programs that vote differ, and what how many of them give there."""
+    """Name an input on which the voting programs differ, and how many of them give each result."""
     kept = [row for row, number in zip(outcomes, classes, strict=True) if number >= 0]
     given = [Counter(row[at] for row in kept) for at in range(len(trial.inputs))]
     at = max(range(len(given)), key=lambda at: (len(given[at]), -len(repr(trial.inputs[at]))), default=None)
@@ -113,8 +113,8 @@ def code_kind(*, run: bool = False, inputs: Inputs = (), sandbox: Sandbox | None
     """Return the kind whose answer is a program.
 
     Args:
-        run: Whether programs may be run, to compare them by behaviour. Only the user can say so.
-        inputs: Argument tuples to try them on, besides the examples of the question.
+        run: Whether programs may be run, to compare them by behaviour. Only the user can allow that.
+        inputs: Argument tuples to test them on, besides the examples of the question.
         sandbox: Where they run.
     """
     same = Equality("behaviour", sort=Behaviour(sandbox, inputs)) if run else NAMED["program"]

@@ -1,4 +1,4 @@
-"""Whole replies as answers: the same if they say much the same, and shown by the one in their middle."""
+"""Whole replies as answers: the same if their content is similar; the medoid of a class is shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from distrivote.answers.texts import medoid
 
 
 def whole_reply(text: str) -> Extraction | None:
-    """Return all that a reply says after its thinking.
+    """Return the whole reply after its thinking.
 
     >>> whole_reply("<think>hm</think> Hello!").answer
     'Hello!'

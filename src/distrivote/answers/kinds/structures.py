@@ -1,4 +1,4 @@
-"""JSON and tool calls as kinds of answers (answers/structured has how they are found and compared)."""
+"""JSON and tool calls as kinds of answers (answers/structured finds and compares them)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def json_kind(schema: Schema | None = None, *, ignore: Iterable[str] = (), by_fi
     """Return the kind whose answer is the JSON of a reply.
 
     Args:
-        schema: What the JSON must satisfy; JSON that does not is no answer.
+        schema: The schema that the JSON must satisfy; JSON that does not is no answer.
         ignore: Paths that do not count when two are compared, such as "items[].id".
-        by_field: Whether each field is voted on by itself; else the winner is an object that was given.
+        by_field: Whether each field is voted on by itself; else the winner is the object of a trajectory.
     """
     left_out = paths(ignore)
 
@@ -64,7 +64,7 @@ def tool_kind(tools: Collection[str] | None = None, *, exclude: Iterable[str] = 
     """Return the kind whose answer is the tool calls of a reply.
 
     Args:
-        tools: The names of the functions that exist; a call of another is no answer. None: any.
+        tools: The names of the functions that exist; a call of any other is no answer. None: any.
         exclude: Paths in the arguments that do not count when two calls are compared.
     """
     left_out = paths(exclude)

@@ -1,7 +1,7 @@
 """Kinds whose answer is a value: a number, a formula, an option, a label, a short statement.
 
 boxed    the last complete \\boxed{...} and nothing else, as the paper reads replies
-math     the same; of a reply without a box, what it states in chat style
+math     the same; in a reply without a box, the value that it states in chat style
 number   the number that a reply states, else its last one
 choice   the letter of an option
 short    what a chat reply states: marked, bold, or the value of its last sentence
@@ -22,7 +22,7 @@ from distrivote.answers.short import folded, short
 from distrivote.prompts import options_of
 
 _MATHEMATICS = re.compile(r"[0-9\\=^∞π√]")
-"""A number or a formula has one of these; words without a box are no mathematics."""
+"""A number or a formula has one of these; words without a box are not mathematics."""
 
 
 def math_answer(text: str) -> Extraction | None:
@@ -47,13 +47,13 @@ def stated_number(text: str) -> Extraction | None:
     found = _as_number(boxed(text) or short(text))
     if found is not None and isinstance(folded(found.answer), Fraction):
         return found
-    start = reply_start(text)  # the last number of a thought is no answer
+    start = reply_start(text)  # the last number in the thinking is not an answer
     last = number(text[start:])
     return None if last is None else Extraction(last.answer, start + last.end)
 
 
 def _as_number(found: Extraction | None) -> Extraction | None:
-    """Return a number without the unit after it; another answer as it is."""
+    """Return a number without the unit after it; any other answer unchanged."""
     if found is None or not isinstance(folded(found.answer), Fraction):
         return found
     inside = number(found.answer)
@@ -71,7 +71,7 @@ def choice_kind(question: str) -> Kind:
     if not options:
         return CHOICE
     letters = {folded(text): letter for letter, text in options.items()}
-    letters |= {folded(letter): letter for letter in options}  # stated in another language than English
+    letters |= {folded(letter): letter for letter in options}  # stated in a language other than English
 
     def find(text: str) -> Extraction | None:
         found = choice(text)
