@@ -1,12 +1,13 @@
 """Which items of several lists belong together: each list is matched with one of them, the medoid.
 
-The medoid is the list of the wanted length that has most in common with all others: least in the sum of
-differences between sets of features, a feature being an item, an item at its place, or a value in an item.
+The medoid is the list of the given length that has most in common with all others: the one with the smallest
+sum of differences between sets of features. A feature is an item, an item at its place, or a value in an
+item.
 
     objects   are matched by content, whatever their order: the pairs that share most go first, where a value
-              counts the less the more items of the medoid have it, and one that more than half have counts
-              nothing. What is left over is matched in order if it is as many items on both sides.
-    others    are matched in order: most equal items, and an item left out costs more than half an equal one,
+              counts less if more items of the medoid have it, and a value that more than half have does not
+              count. Remaining items are matched in order if there are equally many on both sides.
+    others    are matched in order: most equal items, where a gap costs more than half an equal item,
               so that [5, 3] and [3, 5] are matched place by place, and [b, c, a] and [a, b, c] by b and c.
 
 Nothing depends on the order of the lists.
@@ -23,19 +24,19 @@ import numpy as np
 from distrivote.answers.structured.same import scalar_key
 
 Match: TypeAlias = tuple[int, ...]
-"""For each item of the medoid the place of the item that belongs to it, -1 for none."""
+"""For each item of the medoid the index of the matching item, -1 for none."""
 
 Key: TypeAlias = tuple[Hashable, ...]
-"""A list as keys of its items: equal for items that are the same."""
+"""A list, as the keys of its items: items that are the same have equal keys."""
 
 _EQUAL, _GAP = 10, -6
 _MOST_CELLS = 10_000
-"""Of a table of two lists; longer ones are matched place by place between what they have in common at both
-ends."""
+"""The maximum number of cells in the table of two lists; longer lists are matched place by place between
+their common items at both ends."""
 
 
 def align(lists: Sequence[Sequence[Any]], length: int) -> list[Match]:
-    """Return for each list which of its items belong to the items of the medoid, which has that length.
+    """Return for each list which of its items match the items of the medoid, which has that length.
 
     At least one list must have that length.
 
@@ -58,7 +59,7 @@ def align(lists: Sequence[Sequence[Any]], length: int) -> list[Match]:
 
 
 def _features(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Hashable]:
-    """Yield the leaves of an item, each with its path in it; together they are the item."""
+    """Yield the leaves of an item, each with its path in the item; together they are the item."""
     if isinstance(value, dict) and value:
         for key, each in value.items():
             if isinstance(each, (dict, list)):
@@ -84,7 +85,7 @@ def _medoid(counts: Counter[Key], features: dict[Key, list[list[Hashable]]], len
         for each in of_list:
             common[each] += counts[key]
     n = counts.total()
-    # The sum over all lists of |F - F'| + |F' - F|, but for what is the same for every F.
+    # The sum over all lists of |F - F'| + |F' - F|, without the part that is the same for every F.
     cost = {
         key: (n * len(of_list) - 2 * sum(map(common.__getitem__, of_list)), -counts[key])
         for key, of_list in sets.items()
@@ -150,13 +151,13 @@ def _in_order(lists: Sequence[Key], medoid: Key) -> list[Match]:
 
 
 def _is_by_place(items: Key, slots: Key) -> bool:
-    """Say whether no match is better than that place by place, or the lists are too long to know."""
+    """Say whether no match is better than place by place, or the lists are too long to compute one."""
     n, m = len(items), len(slots)
     if not n or not m or n * m > _MOST_CELLS:
         return True
     if n != m:
         return False
-    # Any other leaves out an item and a slot, and pairs no more equal ones than there are in both.
+    # Any other match leaves out an item and a slot, and pairs at most the items that are in both.
     n_common = (Counter(items) & Counter(slots)).total()
     n_equal = sum(a == b for a, b in zip(items, slots, strict=True))
     return _EQUAL * n_equal >= _EQUAL * n_common + 2 * _GAP

@@ -1,9 +1,10 @@
-"""Votes field by field: an object put together from what the trajectories say at each path.
+"""Votes field by field: an object composed from the values of the trajectories at each path.
 
-Every leaf path is a vote of its own among the trajectories that have a value there, each with the confidence
-of its value's own tokens. What is there at all is voted on before (answers/structured/slots.py). No value is
-invented: each is at that path in some trajectory, places in lists aside. What does not satisfy the schema, or
-has an empty object that no trajectory has, gives way to the object that won as a whole.
+Every leaf path is a separate vote among the trajectories that have a value there, each with the confidence of
+its value's own tokens. Which paths exist is voted on first (answers/structured/slots.py). No value is
+invented: each is at that path in some trajectory, except for positions in lists. If the result does not
+satisfy the schema, or has an empty object that no trajectory has, the object that won as a whole is used
+instead.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class RunnerUp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FieldVote:
-    """The vote on one leaf; an empty object or list is one."""
+    """The vote on one leaf; an empty object or list is a leaf."""
 
     path: str
     """As in "items[0].price"."""
@@ -43,13 +44,13 @@ class FieldVote:
     """How many trajectories have JSON."""
 
     share: float
-    """Of the score of all values there; NaN if the surroundings settled it against the vote on the leaf."""
+    """Its share of the score of all values there; NaN if a vote on the structure overruled it."""
 
     probability: float
-    """How probable the value is, given that something is there; NaN likewise, or if the vote gives none."""
+    """The probability of the value, given that the path exists; NaN likewise, or if the vote gives none."""
 
     confidence: float
-    """The mean of those that have the value, NaN if none has a confidence."""
+    """The mean over the trajectories that have the value, NaN if none has a confidence."""
 
     runner_up: RunnerUp | None = None
     """The most frequent other value there."""
@@ -57,20 +58,20 @@ class FieldVote:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """What the votes on fields made."""
+    """The result of the votes on fields."""
 
     text: str
     """As JSON."""
 
     value: Any
     fields: tuple[FieldVote, ...]
-    """In the order of the object that they make, also where another is taken instead."""
+    """In the order of the composed object, even if another object is used instead."""
 
     is_whole: bool
-    """Whether some trajectory says just this."""
+    """Whether some trajectory has exactly this object."""
 
     note: str | None = None
-    """Why the object that won as a whole is taken instead; None if it is not."""
+    """Why the object that won as a whole is used instead; None if it is not."""
 
 
 def compose(
@@ -80,11 +81,11 @@ def compose(
     whole: int,
     flaw: Callable[[Any], str | None] | None = None,
 ) -> Composed:
-    """Return what the trajectories say field by field.
+    """Return the result of the votes field by field.
 
     Args:
         documents: One per trajectory, None for no answer.
-        confidences: Of the leaves of each document, in the order of its places; None: not measured.
+        confidences: Those of the leaves of each document, in the order of its places; None: not measured.
         elect: The vote.
         whole: The trajectory whose document won as a whole.
         flaw: What is wrong with an object (`Schema.flaw`), None if nothing is.
@@ -124,7 +125,7 @@ def _elected(leaves: list[Slot], votes: Votes, n: int) -> tuple[FieldVote, ...]:
         pools.append(
             Pool([at for at, _ in slot.members], numbers, [node.confidence for _, node in slot.members])
         )
-        # An empty object or list was settled with what is around it.
+        # An empty object or list was decided with the object or list that holds it.
         settled_as.append(None if is_scalar else classes.get(False, -1))
     verdicts = votes.hold(pools)
     results = zip(
@@ -148,7 +149,7 @@ def _elected(leaves: list[Slot], votes: Votes, n: int) -> tuple[FieldVote, ...]:
 
 
 def _runner_up(slot: Slot, classes: Sequence[int], winner: int) -> RunnerUp | None:
-    """Return the most frequent value that did not win, of equally many the first one as it is written."""
+    """Return the most frequent value that did not win; on ties, the first in alphabetical order."""
     counts = Counter(each for each in classes if each != winner)
     most = max(counts.values())
     said = [
@@ -160,7 +161,7 @@ def _runner_up(slot: Slot, classes: Sequence[int], winner: int) -> RunnerUp | No
 
 
 def _spelling(nodes: list[Node]) -> Any:
-    """Return the value as most of them write it; of equally many, as the surest of them does."""
+    """Return the most frequent spelling of the value; on ties, the spelling with the highest confidence."""
     first = nodes[0].value
     if all(type(node.value) is type(first) and node.value == first for node in nodes):
         return first

@@ -1,13 +1,13 @@
-"""Where the JSON of a reply is. Looked for after the end of thinking, in this order:
+"""Where the JSON of a reply is. The search order, after the end of thinking:
 
     whole     the reply itself, of any type
-    fenced    the last fenced block that is one object or list; a block that nothing closes goes to the end
-    bare      the last object or list in the text: one with something in it goes before {} and a list of plain
+    fenced    the last fenced block that is one object or list; an unclosed block extends to the end
+    bare      the last object or list in the text: a non-empty one has priority over {} and a list of plain
               values, which may be prose ("see [1]")
 
 A reply that breaks off within its JSON has no answer, whatever came before. JSON is strict, and nothing is
-repaired (answers/structured/parse.py): an object with a trailing comma is no answer, and neither is a part of
-it. Everything takes time linear in the text.
+repaired (answers/structured/parse.py): neither an object with a trailing comma nor a part of it is an answer.
+Everything takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _OPENING = re.compile(r'\{(?=\s*+(?:["}]|\Z))|\[(?=\s*+(?:[][{"0-9tfn-]|\Z))')
 """A bracket that may begin JSON: most of those in prose and formulas do not."""
 
 _WORK = 8
-"""How many times the text is read at most, openings that were no JSON included."""
+"""The maximum number of times the text is read, including brackets that did not begin JSON."""
 
 
 class Finding(NamedTuple):
-    """What a reply has as JSON."""
+    """The JSON found in a reply."""
 
     extraction: Extraction | None = None
     """The JSON as written and where it ends; None if there is none, or it is cut off."""
@@ -79,7 +79,7 @@ def json_answer(text: str) -> Extraction | None:
 
 
 def blocks(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where the fenced blocks are that may hold JSON; the last may lack its end."""
+    """Yield the spans of the fenced blocks that may hold JSON; the last may be unclosed."""
     opened: re.Match[str] | None = None
     for fence in _FENCE.finditer(text, start):
         if opened is None:
@@ -121,7 +121,7 @@ def _bare(text: str, start: int) -> Finding:
             at = found.end
         elif found.end <= begin + 1:  # not even its first key or item: prose, or a formula
             at = begin + 1
-        else:  # an object that is not JSON, and so is nothing in it
+        else:  # an object that is not JSON, so nothing in it counts
             close = closing(text, begin)
             at = found.end if close is None else max(close, found.end)
             work -= len(text) - begin if close is None else close - begin

@@ -1,9 +1,9 @@
-"""Strict JSON: what a text says at an offset, and the place of every leaf in it.
+"""Strict JSON: the value at an offset of a text, and the place of every leaf in it.
 
 Strict means RFC 8259: no comments, no trailing comma, no single quotes, no NaN, no raw line break in strings.
-Nothing is repaired. An object with the same key twice is not read either, since readers differ in which value
-counts; neither is a number beyond a double or a value nested deeper than 100. Numbers with a fraction or an
-exponent are doubles, others are exact.
+Nothing is repaired. An object with the same key twice is invalid too, since parsers differ in which value
+counts; so is a number beyond the range of a double or a value nested deeper than 100. Numbers with a fraction
+or an exponent are doubles, others are exact.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Place: TypeAlias = tuple[int, int]
 
 DEEPEST = 100
 
-# Every repetition below is possessive: no input makes these patterns back up.
+# Every repetition below is possessive: no input makes these patterns backtrack.
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _LITERAL = re.compile(
     rf"({_STRING})(\s*+:)?+|(-?+[0-9][-+.0-9eE]*+|true|false|null|\{{\s*+\}}|\[\s*+\])", re.DOTALL
@@ -35,27 +35,27 @@ _BEGUN = re.compile(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|\.|\.?[0-9]*[eE][-+]?|\\
 class State(Enum):
     WHOLE = "whole"
     CUT = "cut"
-    """The text ends within it, and it was JSON so far."""
+    """The text ends within the value, and it was valid JSON so far."""
 
     INVALID = "invalid"
 
 
 class Decoded(NamedTuple):
-    """What a text says at an offset."""
+    """The value at an offset of a text."""
 
     state: State
     value: Any
 
     end: int
-    """The offset just after it; of one that is not whole, where reading stopped."""
+    """The offset just after the value; if it is not complete, the offset where parsing stopped."""
 
 
 class Document(NamedTuple):
-    """A JSON value and where each of its leaves is: an empty object or list is one, too."""
+    """A JSON value and where each of its leaves is: an empty object or list is a leaf, too."""
 
     value: Any
     places: tuple[Place, ...]
-    """In the order of the text, which is that of the value."""
+    """In the order of the text, which is also that of the value."""
 
 
 def decode(text: str, start: int = 0) -> Decoded:
@@ -71,7 +71,7 @@ def decode(text: str, start: int = 0) -> Decoded:
     except json.JSONDecodeError as error:
         is_cut = _breaks_off(text, error)
         return Decoded(State.CUT if is_cut else State.INVALID, None, error.pos)
-    except ValueError:  # JSON in form, and not by the rules above
+    except ValueError:  # valid JSON syntax, but invalid by the rules above
         return Decoded(State.INVALID, None, closing(text, start) or len(text))
     except RecursionError:
         return Decoded(State.INVALID, None, len(text))
@@ -81,7 +81,7 @@ def decode(text: str, start: int = 0) -> Decoded:
 
 
 def loaded(text: str) -> Any:
-    """Return the value of a text that is JSON and nothing else; ValueError if it is not.
+    """Return the value of a text that is only JSON; raises ValueError if it is not.
 
     >>> loaded(' {"a": 1} ')
     {'a': 1}
@@ -93,7 +93,7 @@ def loaded(text: str) -> Any:
 
 
 def document(text: str, start: int = 0, end: int | None = None) -> Document:
-    """Return the JSON value that is a stretch of a text, with the places of its leaves in the text.
+    """Return the JSON value in a span of a text, with the places of its leaves in the text.
 
     >>> document('say {"a": [10, "b"]}', 4)
     Document(value={'a': [10, 'b']}, places=((11, 13), (15, 18)))
@@ -102,7 +102,7 @@ def document(text: str, start: int = 0, end: int | None = None) -> Document:
     if found.state is not State.WHOLE:
         raise ValueError("not JSON")
     matches = _LITERAL.finditer(text, start, found.end if end is None else end)
-    # A string before a colon is a key: its match ends with group 2.
+    # A string before a colon is a key: then group 2 matches.
     return Document(found.value, tuple(m.span(m.lastindex or 0) for m in matches if m.lastindex != 2))
 
 
@@ -125,7 +125,7 @@ def closing(text: str, start: int) -> int | None:
 
 
 def written(value: Any) -> str:
-    """Return a value as JSON in one line, in plain letters where they can be written.
+    """Return a value as JSON in one line, without escapes of non-ASCII letters that can be encoded.
 
     >>> written({"b": "é", "a": [1, None]})
     '{"b": "é", "a": [1, null]}'

@@ -1,4 +1,4 @@
-"""The JSON or the tool calls of all replies to a question, and what to say of those that have none."""
+"""The JSON or the tool calls of all replies to a question, and notes about those that have none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JsonReplies(NamedTuple):
 
     n_absent: int
     n_cut: int
-    """Replies that break off in their JSON: no answers."""
+    """Replies that end within their JSON: no answers."""
 
     n_invalid: int
     """Replies with JSON that does not satisfy the schema: no answers."""
@@ -67,7 +67,7 @@ class CallReplies(NamedTuple):
 
 
 def read_json(texts: Sequence[str], schema: Schema | None = None, ignore: Paths = NO_PATHS) -> JsonReplies:
-    """Return the JSON of each reply and what it is compared by.
+    """Return the JSON of each reply and its comparison key.
 
     >>> read_json(['{"a": 1}', 'So: {"a": 1.0}', "none"]).keys
     ('{"a":1}', '{"a":1}', None)
@@ -93,7 +93,7 @@ def read_json(texts: Sequence[str], schema: Schema | None = None, ignore: Paths 
 def read_calls(
     texts: Sequence[str], tools: Collection[str] | None = None, exclude: Paths = NO_PATHS
 ) -> CallReplies:
-    """Return the tool calls in the text of each reply and what they are compared by.
+    """Return the tool calls in the text of each reply and their comparison key.
 
     >>> read_calls(['{"name": "f", "arguments": {}}', "no"]).notes
     ('1 reply calls no tool: no answer',)

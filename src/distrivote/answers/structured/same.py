@@ -1,17 +1,17 @@
-"""When two JSON values are the same: by one text that is equal for equal values.
+"""When two JSON values are the same: by a text that is equal for equal values.
 
     objects   the order of keys does not count; keys count as written
     lists     the order of items counts
-    numbers   as numbers: 1, 1.0 and 1e0 are one; true is not 1
-    strings   as written, in Unicode's composed form (NFC), white space around aside: case counts
+    numbers   as numbers: 1, 1.0 and 1e0 are the same; true is not 1
+    strings   as written, in Unicode's composed form (NFC), without white space at both ends: case counts
 
-What an `ignore` path leads to is left out of the comparison. A path starts at the root:
+Values at an `ignore` path are left out of the comparison. A path starts at the root:
 
     id              the key "id" of the root; $.id is the same
     customer.name   a key within a key
     items[].id      "id" in every item of the list "items"; [2] is the third item only
     meta.*          every key of "meta"
-    ["a.b"].c       a key with a dot or another sign in it, in quotes as in JSON
+    ["a.b"].c       a key with a dot or another special character, in quotes as in JSON
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from distrivote.errors import InputError
 
 
 class Every(Enum):
-    """A step of a path that stands for many."""
+    """A step of a path that matches every item or every key."""
 
     ITEM = "[]"
     KEY = "*"
@@ -36,7 +36,7 @@ class Every(Enum):
 
 Step: TypeAlias = str | int | Every
 Paths: TypeAlias = dict[Step, "Paths | None"]
-"""What is left out, step by step; None: what is here."""
+"""The paths that are left out, step by step; None: the value itself."""
 
 NO_PATHS: Paths = {}
 Scalar: TypeAlias = str | int | float | bool | None
@@ -58,7 +58,7 @@ def value_key(value: Any, ignore: Paths = NO_PATHS) -> str:
 
 
 def without(value: Any, ignore: Paths) -> Any:
-    """Return a value without what the paths lead to.
+    """Return a value without the values at these paths.
 
     >>> without({"a": [{"id": 1, "b": 2}]}, paths(["a[].id"]))
     {'a': [{'b': 2}]}
@@ -79,7 +79,7 @@ def text_key(answer: str, ignore: Paths = NO_PATHS) -> str:
 
 
 def scalar_key(value: Scalar) -> tuple[bool, Scalar]:
-    """Return what a single value is compared by, as `value_key` does.
+    """Return the comparison key of a single value, as in `value_key`.
 
     >>> scalar_key(1.0) == scalar_key(1), scalar_key(True) == scalar_key(1)
     (True, False)
@@ -107,7 +107,7 @@ def paths(given: Iterable[str]) -> Paths:
 
 
 def path_text(path: Path) -> str:
-    """Return a path in the same form.
+    """Return a path as text, in the form that `paths` reads.
 
     >>> path_text(("items", 0, "unit price")), path_text(())
     ('items[0]["unit price"]', '$')

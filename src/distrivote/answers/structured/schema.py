@@ -1,12 +1,12 @@
-"""What JSON must look like to be an answer: a JSON Schema, or a response_format of OpenAI's API.
+"""The schema that JSON must satisfy to be an answer: a JSON Schema, or a response_format of OpenAI's API.
 
     {"type": "object", ...}        a JSON Schema itself
     {"type": "json_schema", ...}   the schema in it; `name` and `strict` do not count
     {"type": "json_object"}        any object
-    {"type": "text"}               nothing is asked for
+    {"type": "text"}               no schema
 
-Validation is that of the package jsonschema, from the extra `json`; {"type": "json_object"} needs none.
-`format` is not checked, and a schema refers to nothing outside itself: nothing is fetched.
+The package jsonschema validates, from the extra `json`; {"type": "json_object"} does not need it. `format` is
+not checked, and a schema must not refer to anything outside itself: nothing is fetched.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _LONGEST = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """What an answer must satisfy."""
+    """The schema that an answer must satisfy."""
 
     document: Mapping[str, Any]
     """The JSON Schema."""
 
     validator: Any = None
-    """Of the package jsonschema; None: any object."""
+    """The validator of the package jsonschema; None: any object is valid."""
 
     def flaw(self, value: Any) -> str | None:
-        """Return what is wrong with a value, where it is and in a few words; None if nothing is.
+        """Return the first error in a value, with its path, in a few words; None if the value is valid.
 
         >>> schema_of({"type": "json_object"}).flaw([1])
         '$: [1] is not an object'
@@ -49,7 +49,7 @@ class Schema:
         return None if error is None else f"{path_text(tuple(error.absolute_path))}: {_short(error.message)}"
 
     def accepts(self, value: Any) -> bool:
-        """Say whether a value satisfies it.
+        """Say whether a value satisfies the schema.
 
         >>> schema_of({"type": "json_object"}).accepts({})
         True
@@ -58,9 +58,9 @@ class Schema:
 
 
 def schema_of(given: object) -> Schema | None:
-    """Return the schema of a JSON Schema or a response_format, None if nothing is asked for.
+    """Return the schema of a JSON Schema or a response_format, None if it asks for none.
 
-    InputError if it is neither, MissingPackageError without the package jsonschema.
+    Raises InputError if it is neither, MissingPackageError without the package jsonschema.
 
     >>> schema_of({"type": "text"}) is None
     True
@@ -110,7 +110,7 @@ def _compiled(document: Mapping[str, Any]) -> Schema:
 
 
 def _check_references(document: Mapping[str, Any], registry: Any, kind: Any, referencing: Any) -> None:
-    """Raise InputError if the schema refers to what is not in it."""
+    """Raise InputError if the schema refers to something outside itself."""
     specification = referencing.jsonschema.specification_with(
         kind.META_SCHEMA.get("$schema", ""), default=referencing.jsonschema.DRAFT202012
     )
@@ -125,7 +125,7 @@ def _check_references(document: Mapping[str, Any], registry: Any, kind: Any, ref
 
 
 def _references(node: Any, has_own_base: bool = False, is_root: bool = True) -> Iterator[tuple[str, bool]]:
-    """Yield every $ref, and whether it stands in a part with an $id of its own."""
+    """Yield every $ref, and whether it is in a part with its own $id."""
     if isinstance(node, Mapping):
         has_own_base = has_own_base or ("$id" in node and not is_root)
         for key, each in node.items():

@@ -1,13 +1,13 @@
-"""What is where in the JSON that several trajectories say: a tree of slots, settled from the root down.
+"""The structure of the JSON of several trajectories: a tree of slots, decided from the root down.
 
-A slot is a path and what each trajectory has there. Votes on what is there at all go before votes on values:
+A slot is a path and the value of each trajectory there. Votes on the structure go before votes on values:
 
-    root, key   absent, a single value, an object or a list; below, only those vote that said what won
-    list        its length; then items that belong together are found (answers/structured/align.py)
+    root, key   absent, a single value, an object or a list; below it, only those vote that had the winner
+    list        its length; then the items are matched (answers/structured/align.py)
 
-Their confidence is the mean over the leaves of what is around: of the object that has the key or lacks it,
-so that what is absent has a confidence, too; of the list itself for its length. How a vote works is not known
-here.
+Their confidence is the mean over the leaves of the container: for a key, of the object that has it or lacks
+it, so that an absent key has a confidence, too; for a length, of the list itself. How a vote works is not
+known here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ABSENT, SCALAR, OBJECT, LIST = range(4)
 
 
 class Verdicts(Protocol):
-    """What came out of a batch of votes, (n_votes,) each; `voting.ballot.Outcome` is one."""
+    """The results of a batch of votes, (n_votes,) each; `voting.ballot.Outcome` has this shape."""
 
     @property
     def winner(self) -> Ints: ...
@@ -61,7 +61,7 @@ class Node:
     value: Any
 
     confidence: float
-    """Of a leaf its own, else the mean over its leaves; NaN if there is none."""
+    """The confidence of a leaf, else the mean over its leaves; NaN if there is none."""
 
     n_measured: int
     """Leaves with a confidence."""
@@ -72,19 +72,19 @@ class Node:
 
 @dataclass(slots=True)
 class Slot:
-    """A path, and what the trajectories have there."""
+    """A path, and the values of the trajectories there."""
 
     path: Path
     members: list[tuple[int, Node]]
-    """Once it is settled, those who have what won."""
+    """After the vote, only the values of the trajectories that have the winner."""
 
     around: dict[int, float]
-    """For every trajectory with a say about what is there, the confidence of what is around it."""
+    """For every trajectory that votes on this slot, the confidence of the object or list around it."""
 
     kind: int = ABSENT
     children: list[Slot] = field(default_factory=list)
     value: Any = None
-    """Of a single value, once it is elected."""
+    """The elected value, after the vote on a single value."""
 
     @property
     def present(self) -> list[Slot]:
@@ -96,7 +96,7 @@ class Slot:
         return [slot.result() for slot in self.children] if self.kind == LIST else self.value
 
     def leaves(self) -> Iterator[Slot]:
-        """Yield the slots that have no others in them, in the order of the result."""
+        """Yield the slots without slots in them, in the order of the result."""
         present = self.present
         if not present:
             yield self
@@ -105,7 +105,7 @@ class Slot:
 
 
 class Votes:
-    """A vote, held on many questions together."""
+    """Runs votes on many slots as one batch."""
 
     def __init__(self, elect: Elect, n_trajectories: int) -> None:
         self._elect, self._n = elect, n_trajectories
@@ -130,7 +130,7 @@ class Votes:
 
 
 def settled(documents: Sequence[Document | None], confidences: Sequence[Floats | None], votes: Votes) -> Slot:
-    """Return the root of what the trajectories say, with all but its single values settled."""
+    """Return the root slot of the trajectories' JSON, with everything decided except single values."""
     members = [
         (at, _tree(each.value, _leaf_confidences(each, given)))
         for at, (each, given) in enumerate(zip(documents, confidences, strict=True))
@@ -169,7 +169,7 @@ def _tree(value: Any, confidences: Iterator[float]) -> Node:
 
 
 def _opened(level: list[Slot], votes: Votes) -> list[Slot]:
-    """Settle what is in each slot, and return the slots in them."""
+    """Decide the structure of each slot, and return the slots in them."""
     kinds = votes.settle([_kinds(slot) for slot in level])
     for slot, kind in zip(level, kinds, strict=True):
         slot.kind = kind
@@ -207,7 +207,7 @@ def _keys(slot: Slot) -> list[Slot]:
 
 
 def _items(slot: Slot, length: int) -> list[Slot]:
-    """Return a slot for every item of the list; who has no item there has no say about it."""
+    """Return a slot for every item of the list; a trajectory without that item does not vote on it."""
     made: list[Slot] = []
     matches = align([node.value for _, node in slot.members], length) if length else []
     for place in range(length):

@@ -1,16 +1,16 @@
-"""Tool calls as answers: where they are in a reply, and when two replies call the same.
+"""Tool calls as answers: where they are in a reply, and when two replies make the same calls.
 
-A server that knows tools hands calls over beside the text (`calls_of_message`). Else they are in the text,
-after the end of thinking (`find_calls`):
+A server that supports tools returns calls separately from the text (`calls_of_message`). Else they are in the
+text, after the end of thinking (`find_calls`):
 
     Hermes, Qwen    <tool_call>{"name": ..., "arguments": {...}}</tool_call>, one or several
     Llama 3         <|python_tag|>{"name": ..., "parameters": {...}}, several with ";" between them
     Mistral         [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...], or [TOOL_CALLS]name[ARGS]{...}
-    JSON            a reply of nothing but calls, one after the other; else the JSON of the reply, fenced or
+    JSON            a reply of only calls, one after the other; else the JSON of the reply, fenced or
                     bare (answers/structured/find.py): one call or a list of calls
 
-Arguments are an object, or an object as a JSON string. Calls that can't be read, broke off or name a tool
-that does not exist are no answer: of several calls all must be right. Two replies are the same if they call
+Arguments are an object, or an object as a JSON string. Calls that can't be parsed, are cut off or name a tool
+that does not exist are no answer: of several calls all must be valid. Two replies are the same if they call
 the same functions with the same arguments, as `json` compares them, in any order.
 """
 
@@ -30,7 +30,7 @@ from distrivote.errors import InputError
 
 
 class Call(NamedTuple):
-    """A function and what it is called with."""
+    """A function and its arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -41,7 +41,7 @@ class Problem(Enum):
 
     NO_CALL = "no call"
     UNREADABLE = "unreadable"
-    """Broken off, or not what a call looks like."""
+    """Cut off, or not a valid call."""
 
     UNKNOWN_TOOL = "unknown tool"
 
@@ -127,7 +127,7 @@ def tool_names(tools: object) -> frozenset[str]:
 
 
 def without_calls(text: str) -> str:
-    """Return what a reply says before its first marked call.
+    """Return the text of a reply before its first marked call.
 
     >>> without_calls('Let me look.\\n<tool_call>{"name": "f"}</tool_call>')
     'Let me look.'
@@ -139,7 +139,7 @@ def without_calls(text: str) -> str:
 
 
 def calls_key(calls: Sequence[Call], exclude: Paths = NO_PATHS) -> str:
-    """Return what calls are compared by; `exclude` are paths in the arguments that do not count.
+    """Return the comparison key of calls; `exclude` are paths in the arguments that do not count.
 
     >>> calls_key([Call("f", {"a": 1.0})]) == calls_key([Call("f", {"a": 1})])
     True
@@ -148,7 +148,7 @@ def calls_key(calls: Sequence[Call], exclude: Paths = NO_PATHS) -> str:
 
 
 def calls_json(calls: Sequence[Call]) -> str:
-    """Return calls as JSON, which is how they are an answer.
+    """Return calls as JSON, the form in which they are an answer.
 
     >>> calls_json([Call("f", {"a": 1})])
     '[{"name": "f", "arguments": {"a": 1}}]'
@@ -157,7 +157,7 @@ def calls_json(calls: Sequence[Call]) -> str:
 
 
 def calls_from(answer: str) -> tuple[Call, ...]:
-    """Return the calls of such an answer, none if it is not one.
+    """Return the calls of an answer in the form of `calls_json`, none if it has another form.
 
     >>> calls_from('[{"name": "f", "arguments": {"a": 1}}]')
     (Call(name='f', arguments={'a': 1}),)
@@ -187,7 +187,7 @@ def _line(call: Call) -> str:
 
 
 def _sequence(text: str, at: int) -> tuple[list[Any], int, State]:
-    """Return the JSON values that follow each other from an offset, where the last ends, and its state."""
+    """Return the consecutive JSON values from an offset, where the last one ends, and its state."""
     items: list[Any] = []
     end = at
     while True:
