@@ -1,4 +1,4 @@
-"""What a stretch of a reply says: a marked span, a sentence, a clause; for `short`."""
+"""The value that a part of a reply states (a marked span, a sentence, a clause), for `short`."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from distrivote.answers.phrases import (
 )
 
 LONGEST = 120
-"""Characters of an answer; a longer span is a text about something and not a short answer."""
+"""The maximum length of an answer in characters; a longer span is prose and not a short answer."""
 
 LONG_SENTENCE = 400
 
 
 def clause_value(text: str, start: int, end: int) -> Extraction | None:
-    """Return the value of a marked stretch, which may be a sentence: "Answer: Tom has 12 pears."."""
+    """Return the value of a marked span, which may be a sentence: "Answer: Tom has 12 pears."."""
     value = stretch_value(text, start, end)
     if value is None:
         return None
@@ -72,7 +72,7 @@ def sentence_value(text: str, start: int, end: int, numbers_only: bool = False) 
 
 
 def _number(text: str, start: int, end: int) -> Extraction | None:
-    """Return the number that a sentence says something is, else its last one that is not in brackets."""
+    """Return the number that a sentence states as a value, else its last number outside brackets."""
     copula = _last(COPULA.finditer(text, start, end))
     stated = None if copula is None else AMOUNT.match(text, copula.end(), end)
     if stated is not None:
@@ -100,7 +100,7 @@ def _number(text: str, start: int, end: int) -> Extraction | None:
 
 
 def named_value(text: str, start: int, end: int) -> Extraction | None:
-    """Return what a sentence says something is: of a name and a description the name."""
+    """Return what a sentence states as a value; if it has a name and a description, the name."""
     copula = _last(COPULA.finditer(text, start, end))
     if copula is None:
         return None
@@ -124,7 +124,7 @@ def _describes(phrase: str) -> bool:
 
 
 def stretch_value(text: str, start: int, end: int) -> Extraction | None:
-    """Return a stretch without markup at its edges and without a second sentence, None if it is no value."""
+    """Return a span without markup at its edges and without a second sentence, None if it is not a value."""
     while start < end and text[start] in EDGES + ":：":
         start += 1
     for stop in STOP.finditer(text, start, end):

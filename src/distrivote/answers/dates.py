@@ -25,7 +25,7 @@ DATE = re.compile(
 
 
 def date(text: str) -> str | None:
-    """Return the date that a text is, as year-month-day, None if it is none.
+    """Return a text that is a date as year-month-day, None if it is not a date.
 
     >>> date("July 4, 1776"), date("4. Juli 1776"), date("4 July"), date("1776")
     ('1776-07-04', '1776-07-04', '07-04', None)

@@ -1,17 +1,18 @@
-"""When two answers are one: the named notions, and a caller's own.
+"""When two answers are the same: the named rules, and a caller's own.
 
-    text       as written, white space around aside
+    text       as written, except for white space at both ends
     notation   by the plain rules of answers.forms: 0.5 = \\frac12, and x(x+1) is not x^2+x
-    math       by notation, and where that can't tell, as mathematics, by math-verify
-    choice     as options of a multiple choice: (B), B. and b are one
-    short      as a chat reply states them: case, articles, markup and units aside; numbers as numbers
+    math       by notation, and where notation can't tell, as mathematics, by math-verify
+    choice     as options of a multiple choice: (B), B. and b are the same
+    short      as a chat reply states them: without case, articles, markup and units; numbers as numbers
     json       as JSON values, whatever their layout and the order of keys
     tool       the same functions with the same arguments, in any order
-    program    as Python, layout, comments and annotations aside
-    content    as whole texts that say much the same
+    program    as Python, without layout, comments and annotations
+    content    as whole texts with similar content
 
-`math` needs the extra `math`. Without it, notation decides wherever that can't change a grade, which a
-note says; a right answer that is a formula is an error, for the next machine would grade it otherwise.
+`math` needs the extra `math`. Without it, notation decides wherever that can't change a grade, and a
+note says so; a right answer that is a formula is an error, because a machine with the extra would grade it
+differently.
 """
 
 from __future__ import annotations
@@ -35,29 +36,29 @@ Key: TypeAlias = Callable[[str], Hashable]
 
 
 class Sorted(NamedTuple):
-    """All answers to a question, sorted at once."""
+    """All answers to a question, sorted into classes together."""
 
     ids: Sequence[int]
-    """The class of each; -1 for an answer that is set aside and has no vote."""
+    """The class of each answer; -1 for an answer that is set aside and has no vote."""
 
     notes: tuple[str, ...] = ()
-    """What there is to say about them, a sentence each."""
+    """Notes about the answers, a sentence each."""
 
 
 Sort: TypeAlias = Callable[[str, Sequence[str]], Sorted]
 """The question and the distinct answers to it -> their classes."""
 
 RULES_VERSION = 1
-"""Raised when the rules of `answers` come to another verdict than before: then runs are graded again."""
+"""Increased when the rules of `answers` give another verdict than before: then runs are graded again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """When two answers are one.
+    """When two answers are the same.
 
-    Answers with the same `key` are one; then `equal` is asked for every two keys. Without a key answers
-    count as written. Where two answers can be compared only in view of all others or of the question, `sort`
-    does it instead. One of your own needs a name, which runs keep:
+    Answers with the same `key` are the same; then `equal` is called for every two keys. Without a key answers
+    count as written. If two answers can be compared only together with all others, or with the question,
+    `sort` does it instead. Your own `Equality` needs a name, which runs store:
 
     >>> from distrivote.answers.equivalence import classify
     >>> classify(["Paris", "paris", "Rome"], Equality("any case", key=str.lower)).labels
@@ -69,19 +70,19 @@ class Equality:
     equal: Equal | None = None
     sort: Sort | None = None
     question: str = ""
-    """What the answers answer, for `sort`."""
+    """The question that the answers belong to, for `sort`."""
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise InputError("an Equality needs a name: runs keep it")
+            raise InputError("an Equality needs a name: runs store it")
 
     def about(self, question: str) -> Equality:
-        """Return it for the answers to one question."""
+        """Return the equality for the answers to one question."""
         return self if self.sort is None else replace(self, question=question)
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one of those that have names of their own."""
+        """Whether it is one of the named rules."""
         return NAMED.get(self.name) == self.about("")
 
     @property
@@ -96,20 +97,20 @@ class Equality:
         return f"{RULES_VERSION}, math-verify {shared_verifier().version or 'not installed'}"
 
     def for_pool(self, budget: float | None = None) -> Equality:
-        """Return it for one pool of answers, with seconds to spend and doubts of its own."""
+        """Return the equality for one pool of answers, with its own time limit and count of doubts."""
         if not self.is_math:
             return self
         judge = shared_verifier().equal(budget) if shared_verifier().is_installed else NotationOnly()
         return replace(self, equal=judge)
 
     def remembering(self) -> Equality:
-        """Return it with an `equal` that asks a function of the caller's about no two answers twice."""
+        """Return the equality with a cached `equal`: a caller's function is called once per pair."""
         if self.equal is None or self.is_named or isinstance(self.equal, (MathEqual, NotationOnly)):
             return self
         return replace(self, equal=cache(self.equal))
 
     def remarks(self) -> Remarks:
-        """Return what there is to say of the comparisons in this pool so far."""
+        """Return the remarks about the comparisons in this pool so far."""
         return self.equal.remarks() if isinstance(self.equal, (MathEqual, NotationOnly)) else Remarks()
 
     def needs_worker(self, answer: str) -> bool:
@@ -118,7 +119,7 @@ class Equality:
         return is_math and is_formula(answer) and shared_verifier().is_installed
 
     def check_truth(self, truth: str | None) -> None:
-        """Raise MissingPackageError if it takes math-verify to say which answers equal a right one."""
+        """Raise MissingPackageError if math-verify is needed to tell which answers equal the right one."""
         if truth is None or not (self.is_math or isinstance(self.equal, NotationOnly)):
             return
         if is_formula(truth) and not shared_verifier().is_installed:
@@ -130,7 +131,7 @@ class Equality:
 
 @runtime_checkable
 class Comparing(Protocol):
-    """What says when two answers are one, as a kind of answer does."""
+    """An object that has an equality, as a kind of answer does."""
 
     @property
     def same(self) -> Equality: ...
@@ -141,7 +142,7 @@ Same: TypeAlias = str | Equality | Comparing | Callable[..., Any]
 
 
 class NotationOnly:
-    """The plain rules in the place of mathematics, where math-verify is not installed."""
+    """The plain rules instead of mathematics, if math-verify is not installed."""
 
     def __init__(self) -> None:
         self._formulas: set[str] = set()
@@ -165,7 +166,7 @@ _CHOICE = re.compile(
 
 
 def choice_key(answer: str) -> Hashable:
-    """Return the letter of an option, else the text in small letters under the plain rules.
+    """Return the letter of an option, else the text in lower case under the plain rules.
 
     >>> [choice_key(text) for text in ("(B)", "b.", r"\\text{B}", "option B", "B) 12 cm", "12 cm")]
     ['B', 'B', 'B', 'B', 'B', '12cm']
@@ -178,7 +179,7 @@ def choice_key(answer: str) -> Hashable:
     return form.key.casefold() if isinstance(form.key, str) else form.key
 
 
-# The modules of kinds load on use: their patterns take as long to compile as a small vote.
+# The modules of kinds are imported on use: compiling their patterns takes as long as a small vote.
 
 
 def _short_key(answer: str) -> Hashable:
@@ -225,7 +226,7 @@ NAMED = {
 
 
 def equality(same: Same | None = None) -> Equality:
-    """Return the notion of that name, `math` if nothing is said.
+    """Return the equality of that name, `math` by default.
 
     >>> equality("text").name, equality().name
     ('text', 'math')
@@ -245,7 +246,7 @@ def equality(same: Same | None = None) -> Equality:
     name = SAME if same is None else same
     if name in NAMED:
         return NAMED[name]
-    # `judge` and `command:CMD` are read elsewhere, where they can be carried out.
+    # `judge` and `command:CMD` are resolved in `judging`, where they can be carried out.
     own = found(ROLE, name, (*NAMED, "judge", "command"))
     if own is None:
         raise unknown(ROLE, name, NAMED)

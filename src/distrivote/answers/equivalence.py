@@ -1,9 +1,9 @@
-"""Which answers are the same one, and which are right: answers -> class ids.
+"""Which answers are the same, and which are right: answers -> class ids.
 
 `classify` makes a partition: equality is made symmetric by asking both ways, and transitive by joining
-whatever is connected, so it does not matter in which order the answers came. What "equal" means is said by
-an `Equality`, `math` if nothing is said. `grade` also says which classes are right; the right answer
-never joins two of them, so that a vote is the same whether it is known or not.
+whatever is connected, so the result does not depend on the order of the answers. An `Equality` defines what
+"equal" means, by default `math`. `grade` also says which classes are right; the right answer never joins two
+classes, so that a vote is the same whether the right answer is known or not.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from distrivote.answers.remarks import Remarks
 from distrivote.errors import InputError
 
 GRADING_BUDGET = 60.0
-"""Seconds for the answers to one question that are graded once and for all; a question that somebody waits
-for has less (`MathVerifier.budget`)."""
+"""The time limit in seconds for the answers to one question that are graded once and stored; a question that
+a user is waiting for has less (`MathVerifier.budget`)."""
 
 
 class Classes(NamedTuple):
-    """A partition of answers, in the order in which they came."""
+    """A partition of answers, in the order in which they were given."""
 
     ids: tuple[int, ...]
-    """The class of each answer, -1 for none; numbered in the order in which they are first seen."""
+    """The class of each answer, -1 for no answer; numbered in the order of first occurrence."""
 
     labels: tuple[str, ...]
-    """Each class's most frequent form, the first seen on ties."""
+    """The most frequent form of each class; on ties, the one that occurs first."""
 
     remarks: Remarks = Remarks()
 
     @property
     def answers(self) -> list[str | None]:
-        """Each answer under its class's label, None for none."""
+        """The label of each answer's class, None for no answer."""
         return [None if i < 0 else self.labels[i] for i in self.ids]
 
 
@@ -46,7 +46,7 @@ class Graded(NamedTuple):
 
     classes: Classes
     right: frozenset[int]
-    """Ids of the classes that are the right answer."""
+    """Ids of the classes that equal the right answer."""
 
     @property
     def remarks(self) -> Remarks:
@@ -54,7 +54,7 @@ class Graded(NamedTuple):
 
 
 def same_answer(a: str, b: str, same: Same | None = None) -> bool:
-    """Say whether two answers are one, by the rules of `classify`.
+    """Say whether two answers are the same, by the rules of `classify`.
 
     >>> same_answer("0.5", r"\\frac12"), same_answer("0.5", "5")
     (True, False)
@@ -64,9 +64,9 @@ def same_answer(a: str, b: str, same: Same | None = None) -> bool:
 
 
 def classify(answers: Sequence[str | None], same: Same | None = None) -> Classes:
-    """Sort answers into classes of equal ones; None and blank answers are in none.
+    """Sort answers into classes of equal answers; None and blank answers belong to no class.
 
-    Answers with the same key are equal. Then the equality is asked for every two keys that are not joined
+    Answers with the same key are equal. Then the equality is called for every two keys that are not joined
     yet, with the shortest answer of each; frequent answers come first, in case it has a time limit.
 
     >>> classify(["0.5", r"\\frac12", "7", None, "1/2", "$0.5$"]).ids
@@ -79,7 +79,7 @@ def classify(answers: Sequence[str | None], same: Same | None = None) -> Classes
     counts = Counter(form for form in forms if form is not None)
     remarks = Remarks()
     if rule.sort is not None:
-        # In a fixed order, so that it does not matter in which one the answers came.
+        # In a fixed order, so that the result does not depend on the order of the answers.
         distinct = sorted(counts, key=_canonical)
         sorting = rule.sort(rule.question, distinct)
         group_of = dict(zip(distinct, sorting.ids, strict=True))
@@ -90,7 +90,7 @@ def classify(answers: Sequence[str | None], same: Same | None = None) -> Classes
         joined = _joined(counts, rule)
         group_of = {form: index for index, group in enumerate(joined) for form in group}
         remarks = rule.remarks()
-    # A Counter keeps the order of first sight, and max the first of several.
+    # A Counter keeps the order of first occurrence, and max returns the first of several.
     numbers: dict[int, int] = {}
     ids = tuple(-1 if f is None else numbers.setdefault(group_of[f], len(numbers)) for f in forms)
     best: dict[int, str] = {}
@@ -103,10 +103,10 @@ def classify(answers: Sequence[str | None], same: Same | None = None) -> Classes
 
 
 def grade(answers: Sequence[str | None], truth: str | None, same: Same | None = None) -> Graded:
-    """Sort the answers to one question into classes and say which of these are the right answer.
+    """Sort the answers to one question into classes and say which classes are right.
 
-    A class is right if any of its answers equals the truth without a doubt. MissingPackageError if
-    that takes math-verify and it is not installed.
+    A class is right if any of its answers equals the right answer without a doubt. Raises
+    MissingPackageError if that needs math-verify and it is not installed.
 
     >>> grade(["0.5", "2", r"\\frac12"], "1/2").right
     frozenset({0})
@@ -133,7 +133,7 @@ def grade(answers: Sequence[str | None], truth: str | None, same: Same | None = 
 
 
 def verdict(a: str, b: str, rule: Equality) -> bool | None:
-    """Say whether two stripped answers are one, None if it is doubtful."""
+    """Say whether two stripped answers are the same, None if it is doubtful."""
     if a == b or (rule.key is not None and rule.key(a) == rule.key(b)):
         return True
     if rule.sort is not None:
@@ -151,7 +151,7 @@ def _canonical(form: str) -> tuple[int, str]:
 
 
 def _joined(counts: Counter[str], rule: Equality) -> list[list[str]]:
-    """Return the distinct answers in groups of equal ones."""
+    """Return the distinct answers in groups of equal answers."""
     groups: dict[Hashable, list[str]] = {}
     for form in counts:
         mark = form if rule.key is None else rule.key(form)
@@ -175,8 +175,8 @@ def _joined(counts: Counter[str], rule: Equality) -> list[list[str]]:
 def _join_notation(groups: Mapping[Hashable, list[str]]) -> list[list[str]]:
     """Join numbers that are rounded from each other; the plain rules join nothing else.
 
-    Every number is rounded to each of the lengths that occur, and looked up: the time grows with the number
-    of answers, not with the number of pairs.
+    Every number is rounded to each number of decimal places that occurs, and looked up: the time grows with
+    the number of answers, not with the number of pairs.
     """
     joined = list(groups.values())
     forms = {
@@ -198,7 +198,7 @@ def _join_notation(groups: Mapping[Hashable, list[str]]) -> list[list[str]]:
 def _join_mathematics(
     groups: list[list[str]], counts: Counter[str], judge: MathEqual | NotationOnly
 ) -> list[list[str]]:
-    """Join what the plain rules have left apart: only pairs with a formula can be equal."""
+    """Join answers that the plain rules have not joined: only pairs with a formula can be equal."""
     forms = [form_of(min(group, key=_canonical)) for group in groups]
     readable = [group for group, form in zip(groups, forms, strict=True) if not form.is_text]
     if len(readable) < 2 or not any(form.is_open for form in forms):
@@ -209,7 +209,7 @@ def _join_mathematics(
 
 
 class Union:
-    """Things that are joined two by two: union-find."""
+    """Union-find: groups that are joined pair by pair."""
 
     def __init__(self, n: int) -> None:
         self._parent = list(range(n))
@@ -224,7 +224,7 @@ class Union:
         self._parent[self.root(j)] = self.root(i)
 
     def merged(self, groups: Sequence[list[str]]) -> list[list[str]]:
-        """Return the groups of things that are connected together."""
+        """Return the groups that are connected."""
         joined: dict[int, list[str]] = {}
         for i, group in enumerate(groups):
             joined.setdefault(self.root(i), []).extend(group)
@@ -234,10 +234,10 @@ class Union:
 def _join(
     groups: list[list[str]], counts: Counter[str], equal: Equal, is_open: Sequence[bool] | None = None
 ) -> list[list[str]]:
-    """Return the connected groups together; of two that are not open, nothing is asked."""
+    """Return the connected groups joined; two groups that are both not open are not compared."""
     if len(groups) == 1:
         return groups
-    # No choice here may depend on the order of the answers: `equal` need not be as good as its name.
+    # No choice here may depend on the order of the answers: `equal` need not be transitive.
     speakers = [min(group, key=_canonical) for group in groups]
     weights = [sum(counts[form] for form in group) for group in groups]
     order = sorted(range(len(groups)), key=lambda i: (-weights[i], len(speakers[i]), speakers[i]))

@@ -1,20 +1,20 @@
 """Where in a reply its final answer is, and what it says.
 
-An extractor takes a text and returns the answer and the offset just after its last character, or None.
-It cuts a string out and tidies its edges; whether two answers mean the same is decided elsewhere.
+An extractor takes a text and returns the answer and the offset just after its last character, or None. It
+cuts a string out and tidies its edges; whether two answers mean the same is decided elsewhere.
 
     boxed    the last complete \\boxed{...}, braces nested to any depth
-    choice   a letter A to E: a boxed one, else one stated ("the answer is (C)"), else a last line that
+    choice   a letter A to E: boxed, else stated ("the answer is (C)"), else a last line that
              is an option ("C", "(C)", "C) Paris")
     number   the last number: 1,234 becomes 1234, 3/4 stays
     auto     boxed; else, in the last paragraph, what follows "answer is", "answer:", "correct option is",
-             "correct choice is" or "####"; else a reply of one short line, as it stands
+             "correct choice is" or "####"; else a reply of one short line, unchanged
 
-auto suits chat replies: it finds what was marked or stated as the answer, and otherwise nothing. It
-does not settle for the last number, because then a reply that was cut off would vote as well.
+auto suits chat replies: it finds what was marked or stated as the answer, and otherwise nothing. It does not
+fall back to the last number, because then a reply that was cut off would also vote.
 
-Text after the last `</think>` wins over drafts before it: they are looked at only if there is no answer
-after it (auto looks for boxed drafts only). Everything here takes time linear in the text.
+Text after the last `</think>` has priority over drafts before it: they are searched only if there is no
+answer after it (auto searches for boxed drafts only). Everything here takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class Extraction(NamedTuple):
 
     start: int | None = None
     """Where a long answer begins (JSON, a program, a whole reply): its confidence is that of its own tokens.
-    None for a short one, whose confidence is that of the step it is in."""
+    None for a short answer, whose confidence is that of its step."""
 
 
 Extractor: TypeAlias = Callable[[str], Extraction | None]
 
 OwnExtractor: TypeAlias = Callable[[str], Extraction | str | None]
-"""A caller's own function; a plain string is looked up in the text, its last occurrence counting."""
+"""A caller's own function; a string that it returns is located in the text, at its last occurrence."""
 
 
 def extractor(how: str | re.Pattern[str] | OwnExtractor) -> Extractor:
-    """Return the extractor of that name, or one made from a pattern or a function.
+    """Return the extractor of that name, or an extractor made from a pattern or a function.
 
     A pattern needs exactly one group, which is the answer; its last match counts.
 
@@ -72,7 +72,7 @@ def extractor(how: str | re.Pattern[str] | OwnExtractor) -> Extractor:
 def boxed(text: str) -> Extraction | None:
     """Return the content of the last complete \\boxed{...} that is not blank.
 
-    Of nested boxes the innermost last one counts.
+    Of nested boxes the last innermost one counts.
 
     >>> boxed(r"\\boxed{1}, no: \\boxed{\\frac{1}{2}}").answer
     '\\\\frac{1}{2}'
@@ -116,7 +116,7 @@ _EXTRACTORS: dict[str, Extractor] = {
     "number": number,
 }
 
-# Every repetition below is possessive or bounded: no input makes these patterns back up.
+# Every repetition below is possessive or bounded: no input makes these patterns backtrack.
 _BRACE = re.compile(r"\\boxed\s*+\{|\\(?!\\?boxed)[\\{}]|[{}]")
 _LETTER = r"[\s*_$({\[]*+(?:\\(?:text|textbf|mathbf|mathrm)\s*+\{)?[\s*(\[]*+(%s)(?=\s*+(?:$|[).\]:,}*$]))"
 _OPTION = re.compile(_LETTER % "[A-E]")
@@ -139,11 +139,11 @@ _THINK = re.compile(r"\s*+<think>")
 _EDGES = " \t\r\n*_$."
 _LEADING_EDGES = re.compile(r"(?:[ \t\r\n*_$]|\.(?![0-9])|(?<=\.)\.)++")
 _SHORT_LINE = 40
-"""Characters: a longer line is a sentence about something rather than an answer."""
+"""In characters: a longer line is prose rather than an answer."""
 
 
 def reply_start(text: str) -> int:
-    """Return the offset after the end of thinking, 0 if there is none; the end of thinking that goes on.
+    """Return the offset after the end of thinking, 0 without thinking; the end of the text if it never ends.
 
     >>> reply_start("<think>So</think>12"), reply_start("12"), reply_start("<think>So 12")
     (17, 0, 12)
@@ -155,7 +155,7 @@ def reply_start(text: str) -> int:
 
 
 def thinking_of(text: str) -> str:
-    """Return the thinking before a reply, without its marks; "" if there is none.
+    """Return the thinking before a reply, without its tags; "" if there is none.
 
     >>> thinking_of("<think>2 + 2</think>4"), thinking_of("4")
     ('2 + 2', '')
@@ -170,10 +170,10 @@ _ENDED = re.compile(r"""[ \t\r*_`$)\]"'”»]*+(?:\n|\}|[.!?;](?=\s)|[。！？]
 
 
 def is_finished(text: str, end: int) -> bool:
-    """Say whether an answer that ends at an offset of a reply that was cut off is whole.
+    """Say whether an answer that ends at this offset in a truncated reply is complete.
 
     It is if the box that holds it is closed, or if its sentence or its line ends just after it. "12" at the
-    very end of what there is may have been the beginning of 120.
+    very end of the text may be the beginning of 120.
 
     >>> is_finished(r"\\boxed{12} and", 9), is_finished("It is 12. So", 8), is_finished("It is 12", 8)
     (True, True, False)
@@ -182,7 +182,7 @@ def is_finished(text: str, end: int) -> bool:
 
 
 def _reply_first(text: str, last: Callable[[str, int], Extraction | None]) -> Extraction | None:
-    """Look behind the end of thinking, then everywhere."""
+    """Search after the end of thinking, then everywhere."""
     start = reply_start(text)
     found = last(text, start)
     return last(text, 0) if found is None and start else found
@@ -193,7 +193,7 @@ def _last_boxed(text: str, start: int) -> Extraction | None:
     if first < 0:
         return None
     best_start, best_end = -1, -1
-    opened: list[int] = []  # for each open brace where its box's content begins, -1 if it has no box
+    opened: list[int] = []  # for each open brace: where the content of its box begins, -1 without a box
     for match in _BRACE.finditer(text, first):
         brace = match.group()
         if brace == "}":
@@ -263,7 +263,7 @@ def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _unboxed(text: str, start: int, end: int) -> Extraction | None:
-    """Return a stretch of the text without its edges, None if a box in it is empty or was cut off."""
+    """Return a span of the text without its edges, None if a box in it is empty or was cut off."""
     end = start + len(text[start:end].rstrip(_EDGES))
     edges = _LEADING_EDGES.match(text, start, end)
     found = _trimmed(text, edges.end() if edges else start, end)
@@ -271,7 +271,7 @@ def _unboxed(text: str, start: int, end: int) -> Extraction | None:
 
 
 def _trimmed(text: str, start: int, end: int) -> Extraction | None:
-    """Return a stretch of the text without blank edges, None if nothing is left."""
+    """Return a span of the text without blank edges, None if nothing is left."""
     answer = text[start:end].rstrip()
     end = start + len(answer)
     answer = answer.lstrip()

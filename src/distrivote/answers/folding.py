@@ -1,4 +1,4 @@
-"""What two short answers are compared by.
+"""The key by which two short answers are compared.
 
 Markdown, case, quotes, articles, punctuation at the edges, "about" and a unit after a number do not count.
 Numbers count as numbers (answers/numerals.py), dates as dates (answers/dates.py).
@@ -37,7 +37,7 @@ _RAISED = re.compile(r"(?<=[0-9])[⁻⁰¹²³⁴-⁹]+")
 
 
 def folded(answer: str) -> Fraction | str:
-    """Return what a short answer is compared by.
+    """Return the key by which a short answer is compared.
 
     >>> folded("**12 pears**"), folded("The Eiffel Tower."), folded("€1.250")
     (Fraction(12, 1), 'eiffel tower', Fraction(1250, 1))

@@ -1,22 +1,22 @@
-"""What an answer says apart from its notation: text -> form.
+"""What an answer means, independent of its notation: text -> form.
 
 The plain rules know notation, not mathematics. In the order in which they apply:
 
     edges      $...$, \\(...\\), \\text{...}, \\boxed{...}, {...}, (...) without a comma, **...**, spaces,
                \\left, \\right and a final full stop do not count
     numbers    0.50 = .5 = 1/2 = \\frac12 = 5\\cdot10^{-1}, 1,234 = 1{,}234 = 1234, x = 5 is 5; exact, except
-               that a decimal of six or more places and digits equals what rounds to it: 0.333333 = 1/3.
-               A comma with a space beside it makes a list: 1, 234. Of a chain, and of a sum with its result,
-               the last side counts: f(3) = 1/3 + 1/6 = 1/2 and 1/3 + 1/6 = 1/2 are 1/2
+               that a decimal with six or more places and digits equals what rounds to it: 0.333333 = 1/3.
+               A comma with a space beside it makes a list: 1, 234. In a chain of equations, and in a sum
+               with its result, the last side counts: f(3) = 1/3 + 1/6 = 1/2 and 1/3 + 1/6 = 1/2 are 1/2
     units      %, a degree sign and a currency sign do not count: 50\\% is 50 and not 1/2, as in the grader
                of MATH. Calling it both would make 50 and 1/2 equal as soon as one reply has a %
-    words      compared without regard to case, commas between them or not; choice letters with it:
-               (C) = C) = C, and c is another
-    lists      by their elements under these rules, the order counting except between braces
+    words      case and commas between them do not count; the case of choice letters does:
+               (C) = C) = C, and c is different
+    lists      by their elements under these rules; the order counts except between braces
     the rest   \\dfrac = \\frac, \\frac12 = \\frac{1}{2}, x^{2} = x^2, \\cdot = \\times = *, − = -, spaces
 
-Nothing here fails or takes more than linear time, whatever the text: longer or deeper nested answers
-than any that was meant to be read are compared as they are written.
+Nothing here raises or takes more than linear time, whatever the text: answers that are too long or too deeply
+nested are compared as they are written.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class Form(NamedTuple):
     """The answer without its wrapping, for a parser."""
 
     numbers: tuple[Fraction, ...] = ()
-    """The value of a number, or those in a list that has nothing but numbers."""
+    """The value of a number, or the values of a list that has only numbers."""
 
     size: float = 0.0
-    """A number's value, roughly; infinite if it is beyond a float."""
+    """A number's approximate value; infinite if it exceeds a float."""
 
     places: int = 0
     """How many decimal places a number was written with."""
 
     is_text: bool = False
-    """Words, or too long or deep to be read as mathematics: equal to nothing but its own key."""
+    """Words, or too long or deep to be parsed as mathematics: equal only to the same key."""
 
     @property
     def is_open(self) -> bool:
-        """Whether answers with other keys may be equal to it as mathematics, not as numbers alone."""
+        """Whether answers with other keys may be equal to it as mathematics, not only as numbers."""
         return isinstance(self.key, str) and not self.is_text
 
 
@@ -79,10 +79,10 @@ def plainly_equal(a: str, b: str) -> bool:
 
 
 def compare(a: Form, b: Form) -> bool | None:
-    """Say whether two answers are equal, None where it takes mathematics to know."""
+    """Say whether two answers are equal, None if that needs mathematics."""
     if isinstance(a.key, str) or isinstance(b.key, str):
         return True if a.key == b.key else False if a.is_text or b.is_text else None
-    # Two floats compare in a twentieth of the time of two fractions, and most are far apart.
+    # Comparing two floats takes a twentieth of the time of two fractions, and most are far apart.
     if not near(a.size, b.size):
         return False
     return a.key == b.key or _rounds_to(a.key, b) or _rounds_to(b.key, a)
@@ -100,12 +100,12 @@ def form_of(answer: str) -> Form:
 
 
 _LONGEST = 400
-"""Characters. Longer answers, and brackets nested deeper, are compared as they are written."""
+"""In characters. Longer answers, and deeper nested brackets, are compared as they are written."""
 
 _DEEPEST = 12
 _MOST_WRAPPERS = 8
 _FINE = 6
-"""Decimal places and digits from which on a decimal may stand for what it is rounded from."""
+"""The minimum number of decimal places and digits of a decimal that may be a rounded value."""
 
 _SPELLINGS = str.maketrans(
     {
@@ -179,7 +179,7 @@ def _form(text: str) -> Form:
 
 
 def _tidy(text: str) -> str:
-    """Return a text without what wraps it, in LaTeX's spelling, each gap one space wide."""
+    """Return a text without its wrapping, in LaTeX notation, each gap one space wide."""
     text = _NAME.sub(r"\\\1 ", text.replace("√(", "sqrt(").translate(_SPELLINGS))
     text = _SPACING.sub(" ", _TIGHT_COMMA.sub(",", text.replace("{,}", ",")))
     text = _FRACTION.sub(r"\\frac", _SIZING.sub("", text))
@@ -219,7 +219,7 @@ def _depth(text: str) -> int:
 
 
 def _list(compact: str) -> Form | None:
-    """Return the form of a list: its elements' forms in its brackets, sorted if they are braces."""
+    """Return the form of a list: its elements' forms in its brackets, sorted if the brackets are braces."""
     start, inside, end = _LIST.fullmatch(compact).groups("")  # type: ignore[union-attr]
     texts = _split(inside)
     if len(texts) < 2 or bool(start) != bool(end) or "=" in inside:
@@ -238,7 +238,7 @@ def _list(compact: str) -> Form | None:
 
 
 def _result(latex: str) -> str | None:
-    """Return the last side of a chain of equations, or of one whose left side has no letter."""
+    """Return the last side of a chain of equations, or of an equation whose left side has no letter."""
     if "=" not in latex or _RELATION.search(latex):
         return None
     *sides, last = _split(latex, "=") or [""]
@@ -247,7 +247,7 @@ def _result(latex: str) -> str | None:
 
 
 def _split(text: str, separator: str = ",") -> list[str]:
-    """Return what is between separators outside brackets; nothing if brackets close that never opened."""
+    """Return the parts between separators outside brackets; nothing if a closing bracket was never opened."""
     texts, depth, begin = [], 0, 0
     for match in _BRACKET_OR_MARK.finditer(text):
         depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
@@ -260,7 +260,7 @@ def _split(text: str, separator: str = ",") -> list[str]:
 
 
 def _number(compact: str) -> Form | None:
-    """Return the form of a text that is a number, in a parser's spelling."""
+    """Return the form of a text that is a number, in a parser's notation."""
     plain = _NUMBER.fullmatch(compact)
     ratio = None if plain else _RATIO.fullmatch(compact)
     places = 0
@@ -309,13 +309,13 @@ def is_fine(decimal: Form) -> bool:
 
 
 def is_longer(number: Form, places: int) -> bool:
-    """Say whether rounding a number to so many decimal places may change it."""
+    """Say whether rounding a number to this number of decimal places may change it."""
     assert isinstance(number.key, Fraction)
     return number.places > places or (not number.places and number.key.denominator > 1)
 
 
 def scaled(number: Form, places: int) -> int:
-    """Return a number in units of its last of so many decimal places, rounded as `round` does.
+    """Return a number times 10 to the power of `places`, rounded as `round` does.
 
     >>> scaled(form_of("2/3"), 3), scaled(form_of("0.0005"), 3), scaled(form_of("-0.0015"), 3)
     (667, 0, -2)

@@ -1,13 +1,13 @@
-"""Which answers are the same by the word of a judge, who is asked about two at a time.
+"""Which answers are the same according to a judge that compares two at a time.
 
 The judge may be a model (`prompt_for`, `verdict_of`), a command (answers/judgecommand.py) or a function. Of n
-different answers each is compared with one representative of each class, the largest classes first, until
-the judge says yes, and with at most log2(n) + 1 of them: n log2(n) + n questions at most. The judge is never
-asked twice about the same two, always sees them in the same order, and can't make anything but a partition.
-What it says that is neither yes nor no is counted, and the two are taken as different.
+different answers each is compared with one representative of each class, the largest classes first, until the
+judge says yes, and with at most log2(n) + 1 of them: n log2(n) + n questions at most. The judge is never
+asked twice about the same pair, always sees a pair in the same order, and the result is always a partition. A
+verdict that is neither yes nor no is counted, and the two answers are taken as different.
 
-`embedding_groups` is for texts, by vectors of a server. It never joins texts with different numbers: to an
-embedding 1914 and 1915 are alike.
+`embedding_groups` is for texts, by vectors from a server. It never joins texts with different numbers,
+because embeddings hardly distinguish 1914 and 1915.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from distrivote.problem import Message
 
 
 class Judge(Protocol):
-    """Says whether two answers are the same, None for nonsense."""
+    """Says whether two answers are the same, None for an unclear verdict."""
 
     def __call__(self, a: str, b: str, /) -> bool | None: ...
 
@@ -37,17 +37,17 @@ class Judged(NamedTuple):
     """A partition of answers by a judge."""
 
     ids: tuple[int, ...]
-    """The class of each answer, -1 for none; numbered in the order in which they are first seen."""
+    """The class of each answer, -1 for no answer; numbered in the order of first occurrence."""
 
     n_asked: int
-    """Questions that were put to the judge for this partition."""
+    """How many questions the judge was asked for this partition."""
 
     n_unclear: int
-    """Of the comparisons, those to which the judge said neither yes nor no."""
+    """How many comparisons the judge answered with neither yes nor no."""
 
 
 class CachedJudge:
-    """A judge who is asked about no two answers twice, and sees them in one order."""
+    """A judge with a cache: it is asked once about every pair, always in the same order."""
 
     def __init__(self, ask: Judge) -> None:
         self._ask = ask
@@ -63,9 +63,9 @@ class CachedJudge:
 
 
 def judged(answers: Sequence[str | None], ask: Judge, key: Callable[[str], Hashable] | None = None) -> Judged:
-    """Sort answers into classes by the word of a judge; None and blank answers are in none.
+    """Sort answers into classes by a judge's verdicts; None and blank answers belong to no class.
 
-    Answers with the same `key` are the same without a question. Pass a CachedJudge to keep what it said for
+    Answers with the same `key` are the same without a question. Pass a CachedJudge to keep its verdicts for
     the next call.
 
     >>> judged(["Paris", "It is Paris", "Rome", None], lambda a, b: ("Paris" in a) == ("Paris" in b)).ids
@@ -98,7 +98,7 @@ def judged(answers: Sequence[str | None], ask: Judge, key: Callable[[str], Hasha
 
 
 _LONGEST = 4_000
-"""Characters of an answer that a model is shown; the middle of a longer one is left out."""
+"""The number of characters of an answer that a model is shown; the middle of a longer answer is left out."""
 
 _PROMPT = """{question}Answer 1:
 {a}
@@ -120,7 +120,7 @@ _LAST = re.compile(r"(?:answer|verdict)[\s*_]{0,3}(?:is|:)[\s*_]{0,3}(?:(yes)|(n
 
 
 def prompt_for(question: str, a: str, b: str) -> tuple[Message, ...]:
-    """Return what a model is asked about two answers to a question.
+    """Return the prompt that asks a model about two answers to a question.
 
     >>> print(prompt_for("2 + 2?", "4", "four")[0].content.splitlines()[0])
     Two answers to this question: 2 + 2?
@@ -130,7 +130,7 @@ def prompt_for(question: str, a: str, b: str) -> tuple[Message, ...]:
 
 
 def verdict_of(reply: str) -> bool | None:
-    """Return what a judge's reply says, None if that is neither yes nor no.
+    """Return the verdict in a judge's reply, None if it is neither yes nor no.
 
     >>> [verdict_of(text) for text in ("Yes.", "**no**, they differ", "They are the same.", "Perhaps")]
     [True, False, True, None]
@@ -147,10 +147,10 @@ def verdict_of(reply: str) -> bool | None:
 def embedding_groups(
     vectors: npt.ArrayLike, texts: Sequence[str], threshold: float = 0.85
 ) -> tuple[int, ...]:
-    """Return the class of each text by its vector, numbered in the order in which they are first seen.
+    """Return the class of each text by its vector, numbered in the order of first occurrence.
 
     Frequent texts come first. A text joins the class whose first text is nearest to it, if it names the same
-    numbers and their cosine is at least `threshold`; else it begins a class. Equal texts are together.
+    numbers and their cosine is at least `threshold`; else it begins a class. Equal texts have one class.
 
     >>> embedding_groups([[1, 0], [1, 0.1], [1, 0.1]], ["in 1914", "in the year 1914", "in 1915"])
     (0, 0, 1)

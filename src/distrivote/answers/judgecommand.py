@@ -1,8 +1,8 @@
 """EDGE: a command that judges whether two answers are the same.
 
 It reads one JSON object per line from its standard input, {"question": ..., "a": ..., "b": ...}, and writes
-one line for each: yes, no, true, false, 1 or 0. Anything else is nonsense, which counts as unclear. It may
-stay for the next line, or end and be started again.
+one line for each: yes, no, true, false, 1 or 0. Anything else counts as unclear. It may keep running for the
+next line, or exit and be started again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from types import TracebackType
 from distrivote.errors import EngineError, InputError
 
 SECONDS = 60.0
-"""How long a command may take for an answer."""
+"""The timeout for one verdict of a command, in seconds."""
 
 _VERDICTS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
 class CommandJudge:
-    """A judge (answers/judge.py) that is a command of the user's; close it, or use it in a `with`."""
+    """A judge (answers/judge.py) that runs a user's command; close it, or use it in a `with` statement."""
 
     def __init__(self, command: Sequence[str], question: str, seconds: float) -> None:
         self.command = tuple(command)
@@ -39,7 +39,7 @@ class CommandJudge:
     def __call__(self, a: str, b: str, /) -> bool | None:
         line = json.dumps({"question": self.question, "a": a, "b": b}, ensure_ascii=False) + "\n"
         said = self._answer(line)
-        if said is None and self._has_answered:  # it ends after each answer
+        if said is None and self._has_answered:  # it exits after each answer
             self.close()
             said = self._answer(line)
         if said is None:
@@ -50,10 +50,10 @@ class CommandJudge:
         return _VERDICTS.get(said.strip().strip('."').lower())
 
     def _answer(self, line: str) -> str | None:
-        """Return the line that the command writes, None if it ends."""
+        """Return the line that the command writes, None if it exits."""
         process = self._running()
         assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, which its output shows
+        with contextlib.suppress(BrokenPipeError):  # it has exited, which its output shows
             process.stdin.write(line)
             process.stdin.flush()
         try:
@@ -66,7 +66,7 @@ class CommandJudge:
             ) from None
 
     def close(self) -> None:
-        """End the command if it runs."""
+        """Stop the command if it is running."""
         process, self._process = self._process, None
         self._has_answered = False
         if process is None:
@@ -112,12 +112,12 @@ class CommandJudge:
 
 
 def command_judge(command: str | Sequence[str], question: str = "", seconds: float = SECONDS) -> CommandJudge:
-    """Return a judge that asks a command; a string is split as in a shell, but no shell runs it."""
+    """Return a judge that asks a command; a string is split as a shell does, but no shell is used."""
     return CommandJudge(_words(command), question, seconds)
 
 
 def checked_command(command: str) -> list[str]:
-    """Return the words of a command; InputError if there is no such program, before anything is paid for."""
+    """Return the words of a command; raises InputError before any sampling if there is no such program."""
     words = _words(command)
     if shutil.which(words[0]) is None:
         raise InputError(
@@ -140,7 +140,7 @@ def _words(command: str | Sequence[str]) -> list[str]:
 
 def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) -> None:
     assert process.stdout is not None
-    with contextlib.suppress(OSError, ValueError):  # closed while it was read
+    with contextlib.suppress(OSError, ValueError):  # closed while it was being read
         for line in process.stdout:
             lines.put(line)
     lines.put(None)

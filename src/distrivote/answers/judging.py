@@ -1,9 +1,9 @@
-"""Judges as a notion of equality: the model that was asked (`judge`), its server's embeddings (`embeddings`,
+"""Judges as an equality: the model that was asked (`judge`), its server's embeddings (`embeddings`,
 `embeddings:MODEL`), or a command (`command:CMD`).
 
-Answers that are the same by the rules of their kind are never asked about. What a judge has said is kept, so
-that a vote that is counted again asks only about what is new. A judge that fails is asked no more: what it
-has not compared counts as different, and a note says so.
+A judge is not asked about answers that are the same by the rules of their kind. Its verdicts are cached, so
+that a vote that is counted again asks only about new answers. A judge that fails is not asked again: answers
+that it has not compared count as different, and a note says so.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MODEL = "judge"
 """The name of the judge that is the model itself."""
 
 EMBEDDINGS = "embeddings"
-"""The name of the grouping by a server's embeddings; behind a colon the model that makes them."""
+"""The name of the grouping by a server's embeddings; after a colon, the model that makes them."""
 
 COMMAND = "command:"
 
 JudgeOf: TypeAlias = Callable[[str], Judge]
-"""A question -> who judges the answers to it."""
+"""A question -> the judge of the answers to it."""
 
 Embed: TypeAlias = Callable[[Sequence[str], str | None], Sequence[Sequence[float]]]
-"""Texts, and the model if one was named -> a vector for each text."""
+"""Texts, and the model if it was given -> a vector for each text."""
 
 
 class Judging:
-    """Sorts the answers to questions by the word of a judge."""
+    """Sorts the answers to questions by the verdicts of a judge."""
 
     def __init__(self, judge_of: JudgeOf, key: Key | None = None) -> None:
         self._judge_of, self._key = judge_of, key
@@ -55,7 +55,7 @@ class Judging:
 
 
 class _Patient:
-    """A judge whose failure is no error: it says nothing from then on."""
+    """A judge whose failure is not an error: after a failure all its verdicts are unclear."""
 
     def __init__(self, ask: Judge) -> None:
         self._ask = ask
@@ -71,14 +71,14 @@ class _Patient:
             return None
 
     def rest(self) -> None:
-        """Free what the judge holds until it is asked again."""
+        """Release the judge's resources until it is asked again."""
         close = getattr(self._ask, "close", None)
         if close is not None:
             close()
 
 
 def judged_equality(name: str, judge_of: JudgeOf, base: Equality | None = None) -> Equality:
-    """Return the equality by a judge of answers that are not the same by the key of `base` already.
+    """Return an equality by a judge, which compares answers whose keys by `base` differ.
 
     >>> from distrivote.answers.equivalence import classify
     >>> same = judged_equality("first letter", lambda _: lambda a, b: a[0] == b[0])
@@ -89,7 +89,7 @@ def judged_equality(name: str, judge_of: JudgeOf, base: Equality | None = None) 
 
 
 def embedded_equality(name: str, embed: Embed, base: Equality) -> Equality:
-    """Return the equality of texts by their embeddings; that of `base` where the server fails."""
+    """Return an equality of texts by their embeddings; if the server fails, `base` is used."""
     model = name.partition(":")[2] or None
 
     def sort(question: str, answers: Sequence[str]) -> Sorted:
@@ -119,9 +119,9 @@ def uses_embeddings(same: Same | None) -> bool:
 
 
 def asked_same(same: Same | None) -> Equality | None:
-    """Return the equality that was asked for, by a command too; None if an engine has to decide.
+    """Return the equality that was asked for, which may be a command; None if an engine has to decide.
 
-    Only who starts a program may name a command: a server's requests are read by `equality`.
+    Only the user who starts the program may name a command: a server's requests go through `equality`.
     """
     if same is None or needs_engine(same):
         return None
@@ -134,7 +134,7 @@ def asked_same(same: Same | None) -> Equality | None:
 
 
 def no_model() -> InputError:
-    """Return the error if there is no model that could decide."""
+    """Return the error for a missing model that could decide."""
     return InputError(
         "there is no model here that could decide whether answers are the same",
         hint="ask one, or give `same` as command:CMD",

@@ -1,17 +1,17 @@
-"""One of a given set of labels as the answer: which one a reply gives.
+"""One of a given set of labels as the answer: which label a reply gives.
 
-Looked for in this order, after the end of thinking, in any case and as whole words, longer labels first:
+The search order, after the end of thinking; case does not count, labels are whole words, longer ones first:
 
     boxed        \\boxed{...}
-    reply        nothing but the label
+    reply        only the label
     statement    what follows "Answer:", "the sentiment is", "Kategorie:", "情感：" ...
     bold         the last bold span with a label
     sentence     the last sentence that calls something by a label ("it is rather negative"), else the last
-                 one with labels; questions aside
+                 one with labels; questions do not count
 
-Labels after "not" or "rather than" do not count. Where the first of these places that has labels names two of
-them, the reply gives none. A label of one letter is taken from a mark, from the reply as a whole, or from its
-last line ("B) ..."): "a" is also a word.
+Labels after "not" or "rather than" do not count. If the first of these places that has labels names two of
+them, the reply gives none. A label of one letter is taken from a box or statement, from the whole reply, or
+from its last line ("B) ..."): "a" is also a word.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _CALLED = re.compile(
 )
 _BEFORE = 48
 _FAR = 800
-"""Characters of a sentence; of a longer one the end."""
+"""The number of characters of a sentence that are searched; of a longer one, the end."""
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -125,7 +125,7 @@ def find_label(text: str, labels: Sequence[str]) -> Extraction | None:
 
 
 class _Labels:
-    """The labels of a question, ready to be looked for."""
+    """The labels of a question, compiled for the search."""
 
     def __init__(self, labels: tuple[str, ...]) -> None:
         self.labels = sorted(labels, key=lambda label: (-len(label), label))
@@ -138,7 +138,7 @@ class _Labels:
         return _Labels(labels)
 
     def first_place(self, text: str, start: int) -> int | None:
-        """Return where a label may be for the first time, None if nowhere; much faster than the pattern."""
+        """Return the first offset where a label may be, None if nowhere; much faster than the pattern."""
         if not text.isascii():
             return start
         small = text.lower()
@@ -149,7 +149,7 @@ class _Labels:
         return Extraction(self.labels[match.lastindex - 1], match.end())
 
     def whole(self, text: str, start: int, end: int) -> Extraction | None:
-        """Return the label that is all there is."""
+        """Return the label that is the whole text."""
         match = self.pattern.match(text, _past_edges(text, start, end), end)
         if match is None or text[match.end() : end].strip(EDGES + ".!,;:。！"):
             return None
@@ -162,7 +162,7 @@ class _Labels:
         return other is not None and (len(other[0]) > 1 or other[0] in self.labels)
 
     def only(self, text: str, matches: Iterable[re.Match[str]]) -> Extraction | None:
-        """Return the one label among matches that are not denied, the last place where it stands."""
+        """Return the only label among matches that are not negated, at its last place."""
         last: dict[int | None, re.Match[str]] = {}
         for match in matches:
             if not _DENIED.search(text[max(0, match.start() - _BEFORE) : match.start()]):
@@ -173,7 +173,7 @@ class _Labels:
         return list(self.pattern.finditer(text, start, end))
 
     def in_prose(self, text: str, start: int, end: int) -> list[re.Match[str]]:
-        """Return the labels in a sentence but for single letters, which are words there."""
+        """Return the labels in a sentence except single letters, which are words there."""
         found = self.within(text, start, end)
         return [match for match in found if len(match[0]) > 1 or not match[0].isascii()]
 
@@ -222,13 +222,13 @@ def _is_called(text: str, match: re.Match[str], start: int) -> bool:
 
 
 def _backwards(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where the sentences are, the last first."""
+    """Yield the spans of the sentences, the last first."""
     while end > start:
         begin = max(start, end - _FAR)
         cuts = [cut.end() for cut in SENTENCE_END.finditer(text, begin, end) if begin < cut.end() < end]
         yield from reversed(list(pairwise([*cuts, end])))
         if cuts and begin > start:
-            end = cuts[0]  # before it is a part of a sentence
+            end = cuts[0]  # the text before it is part of a sentence
         else:
             yield begin, cuts[0] if cuts else end
             end = begin

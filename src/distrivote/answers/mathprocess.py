@@ -1,8 +1,8 @@
-"""EDGE: one worker process for math-verify, seen from its owner.
+"""EDGE: one worker process for math-verify, from its owner's side.
 
-It is a plain subprocess because `multiprocessing` would run the caller's main module again and does not
-work in daemonic processes. A reply is waited for as long as one has patience: then the child that does
-the work is told to end, and if that does not help the whole process is killed.
+It is a plain subprocess because `multiprocessing` would run the caller's main module again and does not work
+in daemonic processes. After the timeout for a reply, the child that does the work is terminated, and if that
+does not help the whole process is killed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GRACE = 1.0
 
 
 class MathProcess:
-    """One worker process, asked by one thread at a time."""
+    """One worker process, used by one thread at a time."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-P", mathworker.__file__, json.dumps(sys.path)]
@@ -48,7 +48,7 @@ class MathProcess:
         return self._process.poll() is None
 
     def load(self, patience: float) -> bool:
-        """Wait until math-verify is loaded and say whether it is."""
+        """Wait until math-verify has been loaded, and say whether that succeeded."""
         if not self._is_loaded:
             hello = self._reply(patience)
             if hello and "failed" in hello:
@@ -60,7 +60,7 @@ class MathProcess:
         return self._is_loaded
 
     def ask(self, job: dict[str, Any], patience: float) -> dict[str, Any] | None:
-        """Return the reply to a job: one with "lost" if it took too long, None if the worker ended."""
+        """Return the reply to a job: a reply with "lost" if it took too long, None if the worker exited."""
         assert self._process.stdin is not None
         self._n_asked += 1
         with contextlib.suppress(OSError, ValueError):
@@ -80,7 +80,7 @@ class MathProcess:
             self._process.wait()
 
     def forget(self) -> None:
-        """Let go of a process that is another one's to end: what a fork has."""
+        """Release a process without ending it: in a fork it belongs to the parent."""
         for stream in (self._process.stdin, self._process.stdout):
             stream.close()  # type: ignore[union-attr]
         self._process.returncode = 0
@@ -92,7 +92,7 @@ class MathProcess:
         try:
             while line := self._process.stdout.readline():
                 reply: dict[str, Any] = json.loads(line)
-                # A child that was lost between two jobs leaves a reply too many: numbers tell.
+                # A child that was lost between two jobs leaves an extra reply: the job number identifies it.
                 if reply.get("id", self._n_asked) == self._n_asked:
                     return reply
         except (OSError, ValueError):
@@ -109,7 +109,7 @@ class MathProcess:
                 self._send(signal.SIGKILL)
 
     def _send(self, signal_number: signal.Signals) -> None:
-        """Signal the process and its child; SIGTERM ends the child alone."""
+        """Signal the process and its child; SIGTERM ends only the child."""
         if self.is_alive():
             with contextlib.suppress(OSError):
                 if sys.platform == "win32":

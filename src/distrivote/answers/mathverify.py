@@ -1,19 +1,19 @@
 """EDGE: math-verify says whether two answers are the same mathematics, within hard time limits.
 
 math-verify's own limits are alarm signals, which fail outside the main thread, and its `verify` is not
-symmetric. So it runs in a worker process, started on first use, with its limits off. Two answers are equal
-if it says so both ways round and however they are handed to its parser; where these disagree the
-verdict is doubtful, which counts as different and is counted. Nothing here relies on the worker to come
-back:
+symmetric. So it runs in a worker process, started on first use, with its limits off. Two answers are equal if
+it says so in both orders and for every way to pass them to its parser; if these disagree the verdict is
+doubtful: it counts as different, and the doubtful verdicts are counted. Nothing here relies on a reply of the
+worker:
 
-    one comparison   `limit` seconds of processor time, or three times that on the clock
-    one pool         `budget` seconds on the clock, the first start not counted
+    one comparison   `limit` seconds of processor time, or three times that in wall-clock time
+    one pool         `budget` seconds of wall-clock time, without the first start
     memory           2 GB of address space, where the system can limit it
 
-What is given up or left out is doubtful too, and a note says so. What the plain rules of
-answers.forms can tell never comes here, and before two answers are verified their values are
-compared, found once per answer with an arbitrary number for each variable: of the 780 pairs of 40 answers
-hardly any is left for the slow way.
+Comparisons that timed out or were left out are doubtful too, and a note says so. Pairs that the plain rules
+of answers.forms can decide are not compared here. Before two answers are verified their values are compared,
+which are computed once per answer with an arbitrary number for each variable: of the 780 pairs of 40 answers
+hardly any needs the slow verification.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from distrivote.errors import MissingPackageError
 
 
 def math_equal(a: str, b: str) -> bool:
-    """Say whether two answers are equal as mathematics, by the verifier that this process shares.
+    """Say whether two answers are equal as mathematics, by the shared verifier of this process.
 
     >>> math_equal(r"(x+1)^2", r"x^2 + 2x + 1"), math_equal(r"\\frac{\\sqrt{2}}{2}", r"\\sqrt{2}")
     (True, False)
@@ -46,7 +46,7 @@ def math_equal(a: str, b: str) -> bool:
 
 
 def shared_verifier() -> MathVerifier:
-    """Return the verifier that everything in this process shares; nothing is started yet."""
+    """Return the shared verifier of this process; this starts no worker."""
     pid = os.getpid()
     if pid not in _SHARED:
         _SHARED.setdefault(pid, MathVerifier())
@@ -54,9 +54,9 @@ def shared_verifier() -> MathVerifier:
 
 
 class MathVerifier:
-    """The worker processes and what they have found out; threads may share it.
+    """The worker processes and their cached results; it is thread-safe.
 
-    A further worker is started only where the others have been busy for a quarter of a second. `close`
+    Another worker is started only if the others have been busy for a quarter of a second. `close`
     ends them, as does the end of the program; the next use starts new ones.
     """
 
@@ -75,19 +75,19 @@ class MathVerifier:
         weakref.finalize(self, _end_all, self._workers, self._pid)
 
     def equal(self, budget: float | None = None) -> MathEqual:
-        """Return an `equal(a, b)` with a budget and doubts of its own, for one pool of answers."""
+        """Return an `equal(a, b)` for one pool of answers, with its own time budget and count of doubts."""
         if not self.is_installed:
             raise MissingPackageError("math-verify", "math", "comparing answers as mathematics")
         return MathEqual(self, self.budget if budget is None else budget)
 
     @cached_property
     def is_installed(self) -> bool:
-        """Whether math-verify is there; looking for it reads folders, which takes 0.3 ms."""
+        """Whether math-verify is installed; the check reads folders, which takes 0.3 ms."""
         return find_spec("math_verify") is not None
 
     @cached_property
     def version(self) -> str | None:
-        """Of math-verify; None if it is not installed."""
+        """The version of math-verify; None if it is not installed."""
         try:
             return metadata.version("math-verify") if self.is_installed else None
         except metadata.PackageNotFoundError:
@@ -100,7 +100,7 @@ class MathVerifier:
                 self._idle.append(self._new_worker())
 
     def warm(self) -> None:
-        """Start a worker if there is none and wait until it has loaded, a second or two."""
+        """Start a worker if there is none and wait until it has loaded, which takes a second or two."""
         with self._warming:
             if not self._is_warm:
                 self._ask(_LOADING, {"do": "nothing"})
@@ -120,7 +120,7 @@ class MathVerifier:
         self.close()
 
     def _ask(self, patience: float, job: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a worker's reply, None if there is none within seconds of patience, or thereabouts."""
+        """Return a worker's reply, None if there is none within about this number of seconds."""
         deadline = time.monotonic() + patience
         worker = self._take(deadline)
         if worker is None:
@@ -170,7 +170,7 @@ class NeedsWorkerError(Exception):
 
 
 class MathEqual:
-    """Says whether two answers are equal, for one pool of answers; not to be shared by threads."""
+    """Says whether two answers are equal, for one pool of answers; not thread-safe."""
 
     def __init__(self, verifier: MathVerifier, budget: float) -> None:
         self.may_ask = True
@@ -184,12 +184,12 @@ class MathEqual:
         self._needed: set[tuple[str, ...]] = set()
 
     def remarks(self) -> Remarks:
-        """Return what was in doubt, given up and left out so far."""
+        """Return the counts of doubtful, timed-out and left-out comparisons so far."""
         return Remarks(len(self._disputed), n_lost=len(self._lost), n_left_out=len(self._left_out))
 
     @property
     def n_needed(self) -> int:
-        """How many readings and comparisons of math-verify the verdicts rest on, remembered or not."""
+        """How many parses and comparisons of math-verify the verdicts are based on, cached or not."""
         return len(self._needed)
 
     def __call__(self, a: str, b: str) -> bool:
@@ -238,7 +238,7 @@ class MathEqual:
         return known[a, b]
 
     def _ask(self, job: dict[str, Any], *subject: str) -> dict[str, Any] | None:
-        """Return a reply that can be remembered, None if there is none."""
+        """Return a reply that can be cached, None if there is none."""
         if not self.may_ask:
             raise NeedsWorkerError
         self._verifier.warm()
@@ -255,29 +255,30 @@ class MathEqual:
 
 
 class _Meaning(NamedTuple):
-    """What is known of one answer alone."""
+    """What is known about a single answer."""
 
     text: str | None = None
-    """Set if it is no mathematics: equal to the same text only."""
+    """Set if it is not mathematics: equal to the same text only."""
 
     digits: str | None = None
-    """25 digits of a constant of common size, or of a rational function at a point: same means equal."""
+    """25 digits of a constant of ordinary size, or of a rational function at a point: the same digits mean
+    equal."""
 
     points: tuple[tuple[float, float], ...] | None = None
-    """The inverse hyperbolic sines of the real and imaginary parts of all numbers in it, for an equation
-    of those on its right side. It is one scale on which close means close, near zero and at 10^1000."""
+    """The inverse hyperbolic sines of the real and imaginary parts of all numbers in it; for an equation,
+    of those on its right side. On this scale a small difference means close, near zero and at 10^1000."""
 
     is_equation: bool = False
-    """Its right side is not all of it, unless it is in a list of values: x = 1, y = 2."""
+    """The right side alone does not represent it, unless it is in a list of values: x = 1, y = 2."""
 
     name: str | None = None
-    """What an equation gives the value of: R for R = 5, f(3) for f(3) = 1."""
+    """The left side of an equation that gives a value: R for R = 5, f(3) for f(3) = 1."""
 
     is_known: bool = True
-    """Otherwise whatever is said of it is doubtful."""
+    """If not, every verdict about it is doubtful."""
 
     is_doubtful: bool = False
-    """It depends on how it is handed to the parser what it is: all ways are to be verified."""
+    """Its meaning depends on how it is passed to the parser: every way has to be verified."""
 
     @classmethod
     def of(cls, reply: dict[str, Any]) -> Self:
@@ -293,7 +294,7 @@ class _Meaning(NamedTuple):
         )
 
     def compare(self, other: _Meaning) -> bool | None:
-        """Say whether the two are equal, None if it takes math-verify to know."""
+        """Say whether the two are equal, None if that needs math-verify."""
         if self.is_doubtful or other.is_doubtful:
             return None
         if self.text is not None or other.text is not None:
@@ -338,7 +339,7 @@ def _end_all(workers: set[MathProcess], pid: int) -> None:
 
 
 _SHARED: dict[int, MathVerifier] = {}
-"""By process id: what a fork inherits is its parent's."""
+"""By process id: a verifier that a fork inherits belongs to its parent."""
 
 _LOADING = 60.0
 _CROWDED = 0.25

@@ -1,9 +1,9 @@
-"""EDGE: the worker process itself: math-verify reads and compares what comes in on standard input.
+"""EDGE: the worker process itself: math-verify parses and compares the jobs from standard input.
 
-Jobs and replies are lines of JSON. On POSIX this process loads math-verify and then forks a child that
-does the work: when a child is lost, to its own timer or to a signal, that is the reply, and the next child
-is there in milliseconds. It ends when its standard input does, so it outlives its owner by one job at
-most. It is run as a script and imports nothing else of distrivote.
+Jobs and replies are lines of JSON. On POSIX this process loads math-verify and then forks a child that does
+the work: when a child is ended by its own timer or by a signal, the reply says so, and the next child starts
+within milliseconds. The process exits when its standard input is closed, so it outlives its owner by one job
+at most. It is run as a script and imports nothing else of distrivote.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 OUT_OF_TIME = "processor time"
 
 _JOBS = 5_000
-"""After so many a child makes room for the next: the parser's tables grow with every new formula."""
+"""After this number of jobs a child is replaced: the parser's tables grow with every new formula."""
 
 _FINISHED, _TIRED = 0, 3
 _ADDRESS_SPACE = 2 << 30
@@ -31,7 +31,7 @@ _WARM_UP = (
 
 
 def _serve() -> None:
-    """Load math-verify, say so, and let children do the jobs that come in on standard input."""
+    """Load math-verify, report that, and let children do the jobs from standard input."""
     replies = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -84,13 +84,13 @@ def _work(algebra: _Algebra, reply: Any) -> int:
 
 
 def _processor_timer(seconds: float) -> None:
-    """End this process after so much processor time, also in the middle of a multiplication; 0 for never."""
+    """End this process after this much processor time, even within a multiplication; 0 for no limit."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 class _Algebra:
-    """math-verify, with what it has parsed."""
+    """math-verify, with a cache of parsed formulas."""
 
     def __init__(self) -> None:
         import_module("logging").disable()
@@ -109,7 +109,7 @@ class _Algebra:
         return {}
 
     def _parse(self, latex: str) -> tuple[list[Any], ...]:
-        """Return what the parser makes of a formula: once, or once for each way if these differ."""
+        """Return the parsed formula: one result, or one for each way of parsing if these differ."""
         if latex not in self._parsed:
             ways = [
                 self._math_verify.parse(text, self._targets, parsing_timeout=None)
@@ -119,7 +119,7 @@ class _Algebra:
         return self._parsed[latex]
 
     def _verify(self, a: tuple[list[Any], ...], b: tuple[list[Any], ...]) -> bool | None:
-        """Say whether two are equal, None if that depends on the way round or the way of parsing."""
+        """Say whether two are equal, None if that depends on their order or the way of parsing."""
         said = None
         for way in range(max(len(a), len(b))):
             one, other = a[way % len(a)], b[way % len(b)]
@@ -166,7 +166,7 @@ class _Algebra:
         return isinstance(expression, sympy.Symbol | sympy.core.function.AppliedUndef)
 
     def _parts(self, expression: Any) -> list[Any]:
-        """Return the numbers that a set, tuple, matrix, equation or inequality is made of."""
+        """Return the numbers in a set, tuple, matrix, equation or inequality."""
         sympy = self._sympy
         if isinstance(expression, sympy.Eq):
             return self._parts(expression.rhs)
@@ -179,7 +179,7 @@ class _Algebra:
         return list(expression.flat()) if isinstance(expression, sympy.MatrixBase) else [expression]
 
     def _value(self, part: Any) -> Any:
-        """Return the real and imaginary part with each variable, or f(3), a number of its own."""
+        """Return the real and imaginary part, with an own number for each variable and each f(3)."""
         sympy = self._sympy
         letters = (isinstance(f, sympy.Symbol) or f == sympy.E for f in sympy.Mul.make_args(part))
         if all(letters):

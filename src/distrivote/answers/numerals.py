@@ -1,9 +1,9 @@
 """Numbers as people write them in prose, in several languages.
 
-    1,250.50   1.250,50   1 250,50   1'250.50   one number: of two kinds of signs the last is the decimal one
+    1,250.50   1.250,50   1 250,50   1'250.50   one number: the last of two separators is decimal
     1,250      a comma and three digits: 1250; any other comma is decimal (3,5)
-    1.250.000  the same sign twice: thousands
-    1.250      a point and three digits: 1.25, but 1250 with euros beside it, which have no third decimal
+    1.250.000  the same separator twice: thousands
+    1.250      a point and three digits: 1.25, but 1250 next to a euro sign: euros have no third decimal
     2.1 million, 3 × 10^8, 3万, 1/2, 2 1/2, ½, twelve, zwölf, douze, doce, 十二
 
 A currency, %, ° or up to three words after a number are its unit, which does not count.
@@ -38,7 +38,7 @@ _SPELLED = [
     " dezoito dezanove vinte",
     "- один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
 ]
-"""From 0 on; words that mean something else in another of these languages are left out."""
+"""From 0 up; words that mean something else in another of these languages are left out."""
 
 WORDS = {word: at for row in _SPELLED for at, word in enumerate(row.split()) if word != "-"}
 _TENS = {
@@ -82,7 +82,7 @@ _DIGITS = re.compile(r"([0-9]{1,3}(?:([,.' ’])[0-9]{3}(?:\2[0-9]{3})*)?|[0-9]+
 
 
 def numeral(text: str) -> Fraction | None:
-    """Return the number that a text is, its unit aside, None if it is not a number.
+    """Return the value of a text that is a number, without its unit; None if it is not a number.
 
     >>> [str(numeral(text)) for text in ("€1.250", "1.250", "3,5 kg", "12 pears", "twelve", "10 to 20")]
     ['1250', '5/4', '7/2', '12', '12', 'None']
@@ -107,7 +107,7 @@ def numeral(text: str) -> Fraction | None:
 
 
 def numbers_in(text: str) -> tuple[Fraction, ...]:
-    """Return the numbers that a text names, sorted, each as often as it is there.
+    """Return the numbers in a text, sorted, each as often as it occurs.
 
     >>> [str(number) for number in numbers_in("In 1914, 12 men; twelve came back")]
     ['12', '12', '1914']

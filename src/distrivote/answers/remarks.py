@@ -1,4 +1,4 @@
-"""What a careful reader should know of comparisons: what was in doubt, given up or left to notation."""
+"""Caveats about comparisons: which were doubtful, timed out or used notation only."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Remarks:
     """
 
     n_unsure: int = 0
-    """Pairs of answers that math-verify calls equal one way round, or read one way, and not another."""
+    """Pairs of answers that math-verify calls equal in one order or way of parsing, and not in another."""
 
     n_unsure_grades: int = 0
-    """Trajectories whose answer may be right, and counts as wrong."""
+    """Trajectories whose answer may be right but counts as wrong."""
 
     n_lost: int = 0
-    """Comparisons that were given up."""
+    """Comparisons that timed out."""
 
     n_left_out: int = 0
     """Comparisons for which there was no time left."""
@@ -32,14 +32,14 @@ class Remarks:
     """Distinct formulas that were compared by notation because math-verify is not installed."""
 
     said: tuple[str, ...] = ()
-    """What a way of sorting answers says about them, a sentence each."""
+    """Notes of an `Equality` that sorts answers, a sentence each."""
 
     def __add__(self, other: Remarks) -> Remarks:
         return Remarks(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each."""
+        """The remarks as sentences."""
         notes = [*dict.fromkeys(self.said)]
         if self.n_unsure_grades:
             n = self.n_unsure_grades
@@ -61,7 +61,7 @@ class Remarks:
             )
         if self.n_formulas:
             notes.append(
-                "formulas among the answers are compared by notation only, for math-verify is not installed:"
+                "formulas among the answers are compared by notation only, as math-verify is not installed:"
                 f" {install_command('math')} in the project's folder"
             )
         return tuple(notes)

@@ -1,17 +1,17 @@
-"""What a chat reply states in plain words: a bold span, "the answer is ...", the value of its last sentence.
+"""The short answer in a chat reply: a bold span, "the answer is ...", the value of its last sentence.
 
-Looked for in this order, after the end of thinking:
+The search order, after the end of thinking:
 
-    boxed        \\boxed{...}, as everywhere
+    boxed        \\boxed{...}, as for other kinds
     statement    what follows "answer is", "Answer:", "Die Antwort lautet", "答案是", "####" ...
-    yes or no    a reply that begins with it: "Yes, 17 is prime."
+    yes or no    at the beginning of the reply: "Yes, 17 is prime."
     bold         the last bold span that is a value and not a heading: "Tom has **12** pears"
-    sentence     of the last sentence that is no offer of more help: what follows its last "=", else its last
-                 number, else what it says of something: "The capital of France is Paris.", "Paris is the
-                 capital of France."; of a first sentence that names somebody, if the last one is about "it"
-    line         a reply of one short line, as it stands
+    sentence     in the last sentence that does not offer more help: what follows its last "=", else its last
+                 number, else the value that it states: "The capital of France is Paris.", "Paris is the
+                 capital of France."; in the first sentence if that has a name and the last one is about "it"
+    line         a reply of one short line, unchanged
 
-`folded` is what two such answers are compared by. Everything takes time linear in the text.
+Two such answers are compared by `folded`. Everything takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from distrivote.answers.phrases import (
 )
 
 _LONG_REPLY = 600
-"""Characters of a reply whose last sentence, unless it begins with "so", names nothing as the answer."""
+"""In longer replies (in characters) the last sentence states no answer unless it begins with "so"."""
 
 _FEW_WORDS = 12
 _FEW_BEFORE = 60
-"""Words of a reply whose first one, yes or no, is its answer; a longer one argues."""
+"""The maximum number of words of a reply whose first word, yes or no, is its answer."""
 
 
 def short(text: str) -> Extraction | None:
-    """Return what a chat reply states, None if it is a text that states nothing short.
+    """Return the short answer that a chat reply states, None if it states none.
 
     >>> [short(reply).answer for reply in ("Tom has **12** pears.", "So 5 + 7 = 12.", "Die Antwort ist Rom!")]
     ['12', '12', 'Rom']
@@ -74,7 +74,7 @@ def short(text: str) -> Extraction | None:
 
 
 def is_marked(text: str, found: Extraction) -> bool:
-    """Say whether an answer is complete by a mark: in a box, or stated before the end of a sentence or line.
+    """Say whether an answer is marked and complete: in a box, or stated in a finished sentence or line.
 
     >>> [is_marked(text, short(text)) for text in ("The answer is 12. So", "The answer is 12", "Tom has 5.")]
     [True, False, False]
@@ -95,7 +95,7 @@ def _stated(text: str, start: int, end: int) -> Extraction | None:
         return None
     line_end = text.find("\n", last.end(), end)
     if line_end == last.end() or not text[last.end() : line_end if line_end >= 0 else end].strip(EDGES):
-        # "Answer:" alone on its line: the next line that has something.
+        # "Answer:" alone on its line: the next line that is not blank.
         begin = next((m.start() for m in re.finditer(r"\S", text[last.end() : end])), None)
         if begin is None:
             return None
@@ -135,12 +135,12 @@ def _bold(text: str, start: int, end: int) -> Extraction | None:
 
 
 def _sentences(text: str, start: int, end: int) -> Extraction | None:
-    """Return what the last sentence states that is no offer of more help."""
+    """Return what the last sentence that does not offer more help states."""
     tail = max(start, end - 2 * LONG_SENTENCE)
     cuts = [cut for cut in SENTENCE_END.finditer(text, tail, end) if cut.end() < end]
     begins = [tail, *(cut.end() for cut in cuts)]
     ends = [*(cut.start() for cut in cuts), end]
-    if tail > start:  # the first is a part of one
+    if tail > start:  # the first is only part of a sentence
         begins, ends = begins[1:], ends[1:]
     while begins:
         sentence = text[begins[-1] : ends[-1]].strip(EDGES + "-")

@@ -1,9 +1,9 @@
 """Which nodes of a weighted graph belong together: recursive bipartition by the Fiedler vector.
 
-What no links of at least a fifth connect is apart. A connected group is split in two along the Fiedler vector
-of its graph (the second eigenvector of the normalised Laplacian), at the cut whose mean link is the smallest
-share of the mean link inside the tighter part. The cut is made, and the parts are looked at again, as long as
-that share is below a half or the mean link below a fifth.
+Nodes that no links of at least 0.2 connect are in different classes. A connected group is split in two along
+the Fiedler vector of its graph (the second eigenvector of the normalised Laplacian), at the cut with the
+smallest ratio of the mean link across it to the mean link inside the tighter part. The cut is made, and the
+parts are examined again, as long as that ratio is below 0.5 or the mean link across it below 0.2.
 
 The result depends on the order of the nodes only where eigenvalues coincide. Time is quadratic in the nodes
 for each cut.
@@ -21,16 +21,16 @@ from distrivote.trajectory import Floats
 Indices: TypeAlias = npt.NDArray[np.int64]
 
 LEAST = 0.2
-"""The mean link across a class, at least."""
+"""The minimum mean link across any cut of a class."""
 
 SHARE = 0.5
-"""The same as a share of the mean link inside the tighter part, at least."""
+"""The minimum of the same as a share of the mean link inside the tighter part."""
 
 _PRIOR = 20
-"""Pairs at the mean link of the whole group that each part has besides its own: few texts may seem tight."""
+"""A prior: this number of pairs with the group's mean link is added to each part, as few texts seem tight."""
 
 _N_STEPS = 48
-"""Lanczos steps: exact for groups of up to as many texts, and near enough to order larger ones."""
+"""Lanczos steps: exact for groups of up to this number of texts, and accurate enough to order larger ones."""
 
 
 def groups(links: Floats, counts: Floats) -> list[Indices]:
@@ -38,7 +38,7 @@ def groups(links: Floats, counts: Floats) -> list[Indices]:
 
     Args:
         links: (n, n), symmetric, from 0 to 1, with 1 on the diagonal.
-        counts: How often each of the n is there, 1 or more.
+        counts: How often each of the n nodes occurs, 1 or more.
 
     >>> [group.tolist() for group in groups(np.array([[1, 0.9, 0], [0.9, 1, 0.1], [0, 0.1, 1]]), np.ones(3))]
     [[2], [0, 1]]
@@ -75,7 +75,7 @@ def _components(linked: npt.NDArray[np.bool_]) -> list[Indices]:
 
 
 def _parted(links: Floats, counts: Floats) -> list[Indices]:
-    """Return the two parts of a connected group, or one if it is one class."""
+    """Return the two parts of a connected group, or the group itself if it is one class."""
     if len(links) < 2:
         return [np.arange(len(links))]
     weights = links * np.outer(counts, counts)
@@ -110,13 +110,13 @@ def _fiedler(weights: Floats) -> Floats:
     scaled = weights / np.outer(root, root)
     trivial = root / np.linalg.norm(root)
     n = len(weights)
-    vector = np.sin(np.arange(1, n + 1) * 2.399963)  # no symmetry of the order of the texts
+    vector = np.sin(np.arange(1, n + 1) * 2.399963)  # a start without symmetry in the order of the texts
     basis = [trivial]
     diagonal: list[float] = []
     beside: list[float] = []
     for _ in range(min(n - 1, _N_STEPS)):
         known = np.array(basis)
-        for _ in range(2):  # once more for what rounding left over
+        for _ in range(2):  # again, against rounding errors
             vector = vector - known.T @ (known @ vector)
         size = float(np.linalg.norm(vector))
         if size < 1e-9:

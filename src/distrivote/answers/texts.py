@@ -1,15 +1,15 @@
-"""Whole replies as answers: which of them have the same content, and which stands for the others.
+"""Whole replies as answers: which of them have the same content, and which represents the others.
 
-After ModeX (arXiv 2601.02535). Two texts are similar by the n-grams of words that they share: the mean of
-the Jaccard indices of 1-, 2- and 3-grams. Case, markup and punctuation do not count, a character is a word
-where a script has no spaces, and reasoning before the end of thinking is left out. A similarity is a link:
+After ModeX (arXiv 2601.02535). The similarity of two texts is the mean of the Jaccard indices of their 1-, 2-
+and 3-grams of words. Case, markup and punctuation do not count, a character is a word where a script has no
+spaces, and reasoning before the end of thinking is left out. A similarity gives a link:
 
-    0    at 0.06 and below: what texts share that are only written in one language, or on one subject
+    0    at 0.06 and below: texts that only have the language or the subject in common
     1    at 0.2 and above: the same content in other words
 
-What links connect is split into classes by answers/spectral.py. The texts are put into a fixed order first:
-neither the classes nor the medoid depend on the order of replies. Time is linear in the text and quadratic
-in the number of different replies.
+Connected texts are split into classes by answers/spectral.py. The texts are put into a fixed order first:
+neither the classes nor the medoid depend on the order of replies. Time is linear in the text and quadratic in
+the number of different replies.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from distrivote.answers.spectral import LEAST, Indices, groups
 from distrivote.trajectory import Floats
 
 LOW, HIGH = 0.06, 0.2
-"""Similarities of no link and of a full one. Of the replies in the tests those of one content have 0.07 to
-0.6, those of different content 0 to 0.05."""
+"""The similarities of link 0 and of link 1. In the tests, replies with the same content have 0.07 to 0.6, and
+those with different content 0 to 0.05."""
 
 ORDERS = (1, 2, 3)
 MOST = 2048
-"""Different texts that are compared with each other, the most frequent ones. Of more, the others join their
-classes, and those that are like none are sorted in a next round."""
+"""The maximum number of different texts that are compared with each other, the most frequent first. Further
+texts join their classes; those that are similar to none are sorted in the next round."""
 
 _ROUNDS = 4
-"""After these every text that is left is a class of its own."""
+"""The maximum number of rounds; after them every text that is left is a class of its own."""
 
 _DENSE = 40
 """An n-gram in more texts than this is counted by a matrix product, a rarer one pair by pair."""
@@ -48,7 +48,7 @@ _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a reply, in small letters.
+    """Return the words of a reply, in lower case.
 
     >>> words_of("It's **Paris**, 巴黎!")
     ["it's", 'paris', '巴', '黎']
@@ -59,7 +59,7 @@ def words_of(text: str) -> list[str]:
 
 
 def sort_texts(texts: Sequence[str]) -> tuple[int, ...]:
-    """Return the class of each text, numbered in the order in which they are first seen.
+    """Return the class of each text, numbered in the order of first occurrence.
 
     >>> sort_texts(["The sea is calm.", "Sorry, I can't help.", "the sea is **calm**"])
     (0, 1, 0)
@@ -67,7 +67,7 @@ def sort_texts(texts: Sequence[str]) -> tuple[int, ...]:
     keys, counts, place = _distinct(texts)
     if not keys:
         return ()
-    group_of = np.arange(len(keys))  # the index of its first text is the number of a class
+    group_of = np.arange(len(keys))  # a class has the index of its first text as its number
     left = np.arange(len(keys))
     for _ in range(_ROUNDS):
         core = left[_heaviest(counts[left], MOST)]
@@ -82,7 +82,7 @@ def sort_texts(texts: Sequence[str]) -> tuple[int, ...]:
 
 
 def medoid(texts: Sequence[str], weights: Sequence[float] | Floats) -> int:
-    """Return which text is most like all of them, each counting by its weight (minimum Bayes risk).
+    """Return the index of the text that is most similar to all, weighted (minimum Bayes risk).
 
     A weight that is not finite counts as the mean of the others, a negative one as 0. Of equally good texts
     the one with the highest weight is taken.
@@ -119,7 +119,7 @@ def _links(similarities: Floats) -> Floats:
 
 
 def _heaviest(mass: Floats, most: int) -> Indices:
-    """Return the indices of the largest values, in order; of equal ones some from everywhere."""
+    """Return the indices of the largest values, in order; equal values are taken from the whole range."""
     scattered = np.arange(len(mass)) * 0.6180339887 % 1
     return np.sort(np.lexsort((scattered, -mass))[:most])
 
@@ -127,8 +127,8 @@ def _heaviest(mass: Floats, most: int) -> Indices:
 def _unlike(
     keys: Sequence[tuple[str, ...]], counts: Floats, core: Indices, left: Indices, group_of: Indices
 ) -> Indices:
-    """Put each text that is left into the class of the core that it is most like; return those like none."""
-    heads: dict[int, int] = {}  # of each class the most frequent text
+    """Put each remaining text into the most similar class of the core; return those similar to none."""
+    heads: dict[int, int] = {}  # the most frequent text of each class
     for at in core[np.argsort(-counts[core], kind="stable")]:
         heads.setdefault(int(group_of[at]), int(at))
     first = np.array([*heads.values()][: MOST // 4])
@@ -143,7 +143,7 @@ def _unlike(
 
 
 def _positive(weights: Floats) -> Floats:
-    """Return weights of which none is missing or negative and the largest is 1."""
+    """Return the weights without missing or negative values, scaled so that the largest is 1."""
     known = weights[np.isfinite(weights)]
     if not known.size or known.max() <= 0:
         return np.ones(len(weights))
@@ -156,7 +156,7 @@ def _positive(weights: Floats) -> Floats:
 def _distinct(texts: Sequence[str]) -> tuple[list[tuple[str, ...]], Floats, list[int]]:
     """Return the different texts by their words in a fixed order, how often each occurs, and where each is.
 
-    A text without words, of signs only, counts as it is written.
+    A text without words, such as punctuation, counts as it is written.
     """
     known: dict[str, tuple[str, ...]] = {}
     said = [known.get(text) or known.setdefault(text, _key(text)) for text in texts]
@@ -171,7 +171,7 @@ def _key(text: str) -> tuple[str, ...]:
 
 
 def _similarities(keys: Sequence[tuple[str, ...]]) -> Floats:
-    """Return the similarity of every two texts, (n, n); of orders that one of them is too short for, 0."""
+    """Return the similarity of every two texts, (n, n); an n-gram order longer than one of them gives 0."""
     n = len(keys)
     lengths = np.array([len(key) for key in keys])
     owner = np.repeat(np.arange(n), lengths)
@@ -186,7 +186,7 @@ def _similarities(keys: Sequence[tuple[str, ...]]) -> Floats:
         if order > 1:
             # An n-gram is the (n-1)-gram before it and a word.
             grams, n_grams = grams[:-1] * len(vocabulary) + ids[order - 1 :], n_grams * len(vocabulary)
-            if n_grams * max(n, len(vocabulary)) >= 2**62:  # numbered anew, so that no product overflows
+            if n_grams * max(n, len(vocabulary)) >= 2**62:  # renumbered, so that no product overflows
                 known, grams = np.unique(grams, return_inverse=True)
                 n_grams = len(known)
         whole = left[: len(grams)] >= order
@@ -198,7 +198,7 @@ def _similarities(keys: Sequence[tuple[str, ...]]) -> Floats:
 
 
 def _jaccard(owner: Indices, grams: Indices, n: int) -> Floats:
-    """Return of every two texts how many n-grams are in both, as a share of those in either."""
+    """Return for every two texts the number of n-grams in both, as a share of those in either."""
     both = np.zeros((n, n))
     if grams.size:
         pairs = np.sort(grams * n + owner)
