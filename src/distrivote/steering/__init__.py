@@ -2,7 +2,7 @@
 
 `controller` is the interface between a rule and the engine that runs it. `reflection` is SelfStepConf,
 `threshold` its rule over steps, `released` its variant in the authors' released code. `budget` is budget
-forcing. `deepconf` and `distrivoting` end trajectories early, the latter by `course`. `choice` resolves
+forcing. `deepconf` and `distrivoting` end trajectories early; the latter uses `course`. `choice` resolves
 names, and `replay` computes the record of a finished trajectory.
 """
 

@@ -17,7 +17,7 @@ from distrivote.trajectory import Interventions
 
 @dataclass(frozen=True, slots=True)
 class BudgetForcing(Controller):
-    """Replace an early end of thinking by a word that continues it, and end one that is too long.
+    """Replace an early end of thinking by a word that continues it, and end thinking that is too long.
 
     A trajectory begins with thinking, and injected tokens count as thinking. The end of the text during
     thinking counts as an end of thinking.

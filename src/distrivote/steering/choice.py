@@ -1,4 +1,4 @@
-"""Which controller is meant: by name, as an object, or as a run has stored it."""
+"""Resolves a controller: from a name, an object, or the settings that a run has stored."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from distrivote.steering.own import Decide, own_controller
 from distrivote.steering.reflection import SelfStepConf
 
 AUTO = "auto"
-"""The name of the default controller: SelfStepConf as in the paper, where an engine can."""
+"""The name of the default controller: SelfStepConf as in the paper, if the engine supports it."""
 
 Steering: TypeAlias = str | Controller | Decide | None
-"""`auto`, a name of one's own, a controller, a function, or None for plain sampling."""
+"""`auto`, a user-defined name, a controller, a function, or None for plain sampling."""
 
 
 def steering_of(steering: Steering) -> Controller | None:
-    """Return the controller that is meant.
+    """Return the controller for a name or an object.
 
     >>> steering_of("auto") == SelfStepConf(), steering_of("auto").optional, steering_of(None)
     (True, True, None)
@@ -45,7 +45,7 @@ def steering_of(steering: Steering) -> Controller | None:
 
 
 def stored_controller(settings: Mapping[str, Any] | None) -> Controller | None:
-    """Return the controller of a run from its manifest, as far as the threshold is concerned.
+    """Return the controller of a run from its manifest, with the settings of the threshold only.
 
     None if there was no controller, or one without a threshold for steps.
     """

@@ -57,7 +57,7 @@ ENDED = "confidence"
 
 
 class ControllerStream(Protocol):
-    """The tokens of one trajectory, one after the other; a class that derives from it has the defaults.
+    """Receives the tokens of one trajectory, one after the other; subclasses inherit the defaults.
 
     By default nothing happens at injected tokens and at the end, and the record is empty.
     """
@@ -85,7 +85,7 @@ class ControllerStream(Protocol):
 
 
 def told_ends(trajectories: Sequence[Trajectory]) -> str:
-    """Say how many trajectories were ended."""
+    """Return a sentence on how many trajectories were ended."""
     n_ended = sum(trajectory.finish_reason == ENDED for trajectory in trajectories)
     return f"{n_ended} of {count(len(trajectories), 'trajectory')} ended for low confidence"
 
@@ -100,7 +100,7 @@ def gives_answer(text: str) -> bool:
 
 
 class Controller(Protocol):
-    """A rule that steers trajectories; a class that derives from it has the defaults.
+    """A rule that steers trajectories; subclasses inherit the defaults.
 
     Everything that the rest of the library has to know about a rule is declared here, so that no code
     outside this package checks its type.
@@ -133,11 +133,11 @@ class Controller(Protocol):
 
     @property
     def optional(self) -> bool:
-        """Whether an engine that can't carry it out samples without it; else that is an error."""
+        """Whether an engine that does not support it samples without it; if not, that is an error."""
         return False
 
     def required(self) -> Controller:
-        """Return it such that an engine that can't carry it out is an error."""
+        """Return the controller as required: an engine that does not support it raises an error."""
         return self
 
     @property
@@ -169,10 +169,10 @@ class Controller(Protocol):
         """Return the controller for the trajectories that follow a warm-up.
 
         Args:
-            confidences: Of the trajectories of the warm-up, by its own measure or else by that of the vote;
+            confidences: Those of the warm-up trajectories, by its own measure or else by that of the vote;
                 NaN where unknown.
             records: What its streams recorded of them.
-            cut: From which confidence on they are likely right, by their mixture; NaN if nothing is cut.
+            cut: The confidence from which they are likely right, by their mixture; NaN if there is no cut.
         """
         return self
 
@@ -192,7 +192,7 @@ class Controller(Protocol):
     def line(self, record: Interventions) -> tuple[float, ...]:  # noqa: ARG002
         """Return the confidence below which it would have acted at each step, NaN if it could not.
 
-        Empty if it compares steps with nothing.
+        Empty if it does not compare steps.
         """
         return ()
 
@@ -201,7 +201,7 @@ class Controller(Protocol):
 
         Args:
             record: Its steps.
-            confidences: Of its tokens, NaN where unknown.
+            confidences: Those of its tokens, NaN where unknown.
         """
         return None
 

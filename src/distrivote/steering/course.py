@@ -1,17 +1,17 @@
 """How confident a trajectory has been so far, and the line that it has to stay above.
 
-The trajectories that have finished are on one of two sides of the cut of their mixture. At every place, a
-number of tokens, this gives
+The trajectories that have finished are on one of two sides of the cut of their mixture. At every place, which
+is a number of tokens, this gives
 
     prior     the share of the upper side among those that are longer than that
-    score     the mean confidence so far, moved towards that of the latter half: its trend
-    chance    of a trajectory with a given score to end on the upper side, by Bayes: on each side scores are
-              normal around their mean, with one standard deviation
-    rest      how many more tokens it will need, as those that are longer did
+    score     the mean confidence so far, moved towards the mean of the second half, for the trend
+    chance    the probability that a trajectory with a given score ends on the upper side, by Bayes: on each
+              side scores are normal around their mean, with the same standard deviation
+    rest      how many more tokens it will need, estimated from those that are longer
 
-A trajectory is worth its rest as long as chance / rest is at least `strictness` times what a new one has,
-(share of the upper side) / (mean length). The score at which this is so is the line. There is none where the
-scores of both sides do not differ by more than chance explains.
+A trajectory is worth continuing as long as chance / rest is at least `strictness` times what a new one has,
+(share of the upper side) / (mean length). The lowest score for which this holds is the line. There is no line
+where the means of both sides differ by no more than the standard error of their difference.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from distrivote.trajectory import Floats, Interventions
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _TREND = 0.5
-"""How far the score moves from the mean so far towards that of the latter half."""
+"""How far the score moves from the mean so far towards the mean of the second half."""
 
 _MOST_PLACES = 64
 _PRIOR_WEIGHT = 2.0
-"""Trajectories by which the share of the upper side at a place is drawn to that of all."""
+"""The prior weight, in trajectories, of the overall share of the upper side at each place."""
 
 
 class Course(NamedTuple):
-    """The sum of the confidences of a trajectory's tokens at the end of each step, from 0 on."""
+    """The cumulative sum of the confidences of a trajectory's tokens at the end of each step, from 0."""
 
     tokens: tuple[float, ...] = (0.0,)
     sums: tuple[float, ...] = (0.0,)
 
     def step(self, n_tokens: int, confidence: float) -> Course:
-        """Return the course after a step that ends at `n_tokens`; one without a confidence is as before."""
+        """Return the course after a step that ends at `n_tokens`; without a confidence it is unchanged."""
         if confidence != confidence:
             confidence = self.sums[-1] / self.tokens[-1] if self.tokens[-1] else 0.0
         added = (n_tokens - self.tokens[-1]) * confidence
@@ -60,7 +60,7 @@ class Course(NamedTuple):
         return self.tokens[-1]
 
     def scores(self, places: Floats) -> Floats:
-        """Return the score after so many tokens each, or at the end of a shorter trajectory.
+        """Return the score after each of these numbers of tokens, or at the end of a shorter trajectory.
 
         >>> Course().step(10, 8.0).step(20, 6.0).scores(np.array([20.0])).tolist()
         [6.5]
@@ -83,13 +83,13 @@ class Line(NamedTuple):
         return np.interp(places, self.tokens, self.scores) if self.tokens else np.zeros(len(places))
 
     def is_above(self, course: Course) -> bool:
-        """Say whether it is above where a trajectory is now."""
+        """Say whether the line is above the current score of a trajectory."""
         place = np.array([course.n_tokens])
         return bool(self.tokens) and bool(course.scores(place) < self.lowest(place))
 
 
 def line_of(courses: Sequence[Course], is_upper: Sequence[bool], strictness: float) -> Line:
-    """Return the line by trajectories that have finished, and the side of each."""
+    """Return the line from finished trajectories and the side of each."""
     upper = np.array(is_upper, dtype=np.bool_)
     if not upper.any() or upper.all():
         return Line()

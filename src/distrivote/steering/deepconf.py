@@ -24,10 +24,10 @@ ONLINE = {"low": 10.0, "high": 90.0}
 """The names of DeepConf's online rule, with the percentage of the warm-up that would have been kept."""
 
 ROUNDING = 1e-9
-"""The threshold is a mean of a group, summed in another order: a difference by rounding ends nothing."""
+"""The threshold is the mean of a group, summed in another order: a rounding difference must not end one."""
 
 _SENT = 1e-5
-"""How far two means of the same confidences may lie apart, relatively, if one was sent as text."""
+"""The relative tolerance between two means of the same confidences if one was sent as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class DeepConfOnline(Controller):
         known = [value for value in confidences if not math.isnan(value)]
         if self.threshold is None or len(known) < self.window:
             return False
-        # Whoever ended it may have had more digits.
+        # The engine that ended it may have had more digits.
         return sum(known[-self.window :]) / self.window < self.threshold * (1 + _SENT)
 
     def start(self) -> ControllerStream:

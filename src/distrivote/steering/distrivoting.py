@@ -3,7 +3,7 @@
 The first trajectories of a question, the warm-up, run to their end. The mixture of their confidences cuts
 them in two, as DistriVoting does for the vote. Their courses give a line (`course`): a later trajectory whose
 score is below it at the end of a step is worth less for its remaining tokens than a new one, and ends there.
-Its slot goes to the next. Votes are not decided here.
+Its slot is used by the next trajectory. Votes are not decided here.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class DistriVotingOnline(Controller):
         return DeepConfOnline(window=window, n_warmup=self.n_warmup, threshold=lowest)
 
     def ended_at(self, record: Interventions, confidences: Floats) -> int | None:  # noqa: ARG002
-        # Where it finished it is judged no more: nothing would be saved.
+        # At its end it is not judged any more: nothing would be saved.
         course = Course.of(record)
         places = np.array(course.tokens[1:-1])
         below = np.flatnonzero(course.scores(places) < self.floor.lowest(places))

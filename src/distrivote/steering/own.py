@@ -23,7 +23,7 @@ Decide: TypeAlias = Callable[[str, Sequence[float]], str | End | None]
 
 @dataclass(frozen=True, slots=True)
 class OwnController(Controller):
-    """A function of the user's as a controller; steps are paragraphs."""
+    """A user's function as a controller; steps are paragraphs."""
 
     label: str
     """The name of the function."""
@@ -40,7 +40,7 @@ class OwnController(Controller):
 
 
 def own_controller(own: Own) -> Controller:
-    """Return the controller that an object of the user's is: a controller, a class of them, or a function."""
+    """Return the controller of a user's object: a controller, a controller class, or a function."""
     value: Any = own.value() if isinstance(own.value, type) else own.value
     if hasattr(value, "start"):
         return value  # type: ignore[no-any-return]

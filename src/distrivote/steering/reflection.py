@@ -55,12 +55,12 @@ class SelfStepConf(Controller):
     dropped. The step continues with the reflection."""
 
     released: bool = False
-    """Whether to do as the authors' released code does: it uses the most likely token of each position,
+    """Whether to behave like the authors' released code: it uses the most likely token of each position,
     samples the exchanged position at the run's temperature, and can't refuse an end (see `released`). Only
     engines that do their own sampling support it."""
 
     optional: bool = field(default=False, compare=False, repr=False)
-    """Whether a server that can't do it samples without it; else that is an error."""
+    """Whether an engine that does not support it samples without it; if not, that is an error."""
 
     has_answer: Callable[[str], bool] = field(default=gives_answer, compare=False, repr=False)
     """How the guard decides whether a text states an answer; it depends on the question, see `answering`."""
