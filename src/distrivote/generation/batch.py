@@ -1,8 +1,8 @@
-"""A run by batch files: requests for what it lacks are written, and their output is read in.
+"""A run by batch files: the requests for its missing trajectories are written, and their output is read in.
 
-Hosted APIs take such files at half the price and answer within a day; `vllm run-batch` takes the same. The
-folder `batch` of the run holds the questions, so that a run which was begun goes on by its name alone. What
-failed, or never came, is lacking still and is written again.
+Hosted APIs process such files at half the price within a day; `vllm run-batch` takes the same format. The
+folder `batch` of the run holds the questions, so that a run that was begun continues by its path alone.
+Requests that failed or have no output remain missing and are written again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from distrivote.trajectory import Trajectory
 FOLDER = "batch"
 _QUESTIONS, _SETTINGS, _REQUESTS = "questions.jsonl", "settings.json", "requests-{:03}.jsonl"
 MAX_REQUESTS, MAX_BYTES = 50_000, 190_000_000
-"""Of one file, as OpenAI limits them."""
+"""The limits of one file, as OpenAI sets them."""
 
 _LONGEST_ID = 48
 HOSTS: Mapping[str, Dialect] = {
@@ -43,7 +43,7 @@ HOSTS: Mapping[str, Dialect] = {
     "vllm": Dialect(0),
     "other": Dialect(0, left_out=frozenset(OFF)),
 }
-"""How requests are written, by who takes them: fields that are off are left out where they may be refused."""
+"""How requests are written for each host: fields that are off are left out if a host may refuse them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +90,20 @@ class BatchWritten:
 
 @dataclass(frozen=True, slots=True)
 class BatchRead:
-    """What became of the lines of output files."""
+    """The result of reading output files."""
 
     n_added: int
     n_there: int
-    """Those that the run had already."""
+    """Trajectories that the run already had."""
 
     n_failed: int
     first_failure: str | None
     n_lacking: int
-    """Trajectories that the run lacks now."""
+    """Trajectories that are still missing."""
 
 
 def begin_batch(path: str, settings: RunSettings, batch: BatchSettings) -> BatchWritten:
-    """Begin a run, or go on with it, and write the requests for what it lacks."""
+    """Begin a run, or continue it, and write the requests for its missing trajectories."""
     if settings.controller is not None or settings.rule is not None:
         raise InputError("a batch is sampled without steering and without a stopping rule: leave them out")
     if is_remote(path):
@@ -126,7 +126,7 @@ def begin_batch(path: str, settings: RunSettings, batch: BatchSettings) -> Batch
 
 
 def continue_batch(path: str, budget: int | None = None) -> BatchWritten:
-    """Write the requests for what a run lacks that `begin_batch` has begun; a larger budget only adds."""
+    """Write the requests for what is missing in a run of `begin_batch`; a larger budget only adds."""
     settings, batch = _stored(path)
     if budget is not None and budget > settings.budget:
         settings = replace(settings, budget=budget)
@@ -174,7 +174,7 @@ def _in_files(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def custom_id(problem: Problem, sample: int) -> str:
-    """Return the name of a request, by which its reply is known.
+    """Return the custom_id of a request, which identifies its reply.
 
     >>> custom_id(Problem("2 + 2?", id="sums-7"), 3)
     'sums-7#3'
@@ -186,7 +186,7 @@ def custom_id(problem: Problem, sample: int) -> str:
 
 
 def read_batch(path: str, files: Sequence[str | Path], keep: Keep = Keep()) -> BatchRead:  # noqa: B008
-    """Read output files into their run: what it has already is skipped, what failed is counted."""
+    """Read output files into their run: stored trajectories are skipped, failures are counted."""
     settings, batch = _stored(path)
     wanted = {
         custom_id(problem, sample): (problem, sample)
@@ -223,7 +223,7 @@ def read_batch(path: str, files: Sequence[str | Path], keep: Keep = Keep()) -> B
 
 
 def _lines(files: Sequence[str | Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the lines of output files with their places."""
+    """Yield the lines of output files with file name and line number."""
     for file in files:
         try:
             with open(file, encoding="utf-8", errors="replace") as text:
@@ -259,7 +259,7 @@ def _failure(line: Mapping[str, Any]) -> str | None:
 
 
 def _trajectory(body: dict[str, Any], batch: BatchSettings, where: str) -> Trajectory:
-    """Return the first reply of a response; tokens that do not spell it are left out, which is marked."""
+    """Return the first reply of a response; tokens that do not spell it are dropped and the row is marked."""
     first = body | {"choices": body["choices"][:1]}
     try:
         (made,) = trajectories_from_openai(first)

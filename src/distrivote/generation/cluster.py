@@ -181,7 +181,7 @@ def _knock(address: str) -> None:
 
 
 def _cause(error: BaseException) -> DistrivoteError:
-    """Return what went wrong in a worker as one of our own errors."""
+    """Return the failure of a worker as an error of this library."""
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, DistrivoteError):

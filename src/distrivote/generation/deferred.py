@@ -11,7 +11,7 @@ from distrivote.engines.llamacpp.files import BUILT_IN
 
 
 class DeferredEngine:
-    """A choice of an engine, and the engine once it is open."""
+    """The choice of an engine, and the engine once it is open."""
 
     def __init__(
         self,

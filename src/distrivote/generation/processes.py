@@ -2,8 +2,8 @@
 
 One process reads as many streams as one processor allows, and fast servers give more. So the streams are
 spread over processes that each have an engine and an event loop; what they sample goes to the process that
-writes the run. It also says which of them does what, as each asks before it begins some work: none waits
-while another has a queue.
+writes the run. It also assigns the work: each process asks before it begins some, so none is idle while
+another has a queue.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ClientWork:
 
 
 def stored_of(made: Made) -> Stored:
-    """Return what is told of a trajectory that was stored."""
+    """Return what is reported about a trajectory that was stored."""
     record = made.trajectory.interventions
     n_reflections = 0 if record is None else record.n_reflections
     return Stored(made.problem.id, made.trajectory.n_tokens, n_reflections, made.correct)
@@ -91,7 +91,7 @@ def generate_in_processes(
             process.start()
             there.close()
             clients[here] = process
-        # What is sampled of a question then depends on its other trajectories.
+        # With a rule or a warm-up the samples of a question depend on its other trajectories.
         whole = work.stop_when is not None or (work.controller is not None and work.controller.n_warmup > 0)
         yield from _Conductor(clients, items, writer, take, watch, note, whole).run()
     finally:

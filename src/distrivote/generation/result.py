@@ -1,4 +1,4 @@
-"""How far a run is, and what became of it."""
+"""The progress and the result of a run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class RunProgress(NamedTuple):
 
     n_added: int = 0
     n_begun: int = 0
-    """Questions to which some were added."""
+    """Questions to which trajectories were added."""
 
     n_tokens: int = 0
-    """Of the trajectories that were added."""
+    """The tokens of the trajectories that were added."""
 
     n_sampled: int = 0
     """Tokens sampled so far, by the engine's count, including unfinished trajectories."""
@@ -52,10 +52,10 @@ class RunResult:
     """Caveats about the run, a sentence each."""
 
     n_doubled: int = 0
-    """Trajectories that it sampled and that another process had stored before."""
+    """Trajectories that it sampled although another process had already stored them."""
 
     n_elsewhere: int = 0
-    """Trajectories of those that were missing which other processes added meanwhile."""
+    """Missing trajectories that other processes added meanwhile."""
 
 
 class RunInterrupted(KeyboardInterrupt):

@@ -40,7 +40,7 @@ from distrivote.store.tables.source import is_run
 from distrivote.voting.stopping import StopRule, stop_rule
 
 Pass: TypeAlias = Callable[[Sequence[Todo], Callable[[Todo], bool] | None], Generator[Stored]]
-"""Samples some work, as far as it may be taken."""
+"""Samples the work that this process may take."""
 
 
 def generate_run(
@@ -76,7 +76,7 @@ def generate_run(
         budget: Trajectories per question.
         params: How to sample; by default with the token limit of the engine.
         steering: What steers the sampling: "auto" is SelfStepConf, None is plain sampling, or a controller.
-        limit: Only the first questions, this many.
+        limit: The number of questions, from the first; by default all.
         stop_when: A rule that ends the sampling of a question once its vote is settled.
         total: How many trajectories all questions have together, spread to where they help most; then
             `budget` is the most that one may have. A larger total only adds.
@@ -183,15 +183,15 @@ def sample_run(
 
 
 _STEERED = ("embedded", "vllm", "transformers")
-"""Engines that carry out every optional controller, so that they need not be opened to be asked."""
+"""Engines that support every optional controller, so that they need not be opened for the check."""
 
 
 def _steered_as_possible(
     engine: Engine | DeferredEngine, settings: RunSettings, path: str | None
 ) -> RunSettings:
-    """Return the settings without a controller that is optional and that the engine can't carry out.
+    """Return the settings without an optional controller that the engine does not support.
 
-    A run that was begun with it needs it.
+    A run that was begun with it requires it.
     """
     controller = settings.controller
     if controller is None or not controller.optional:
@@ -282,7 +282,7 @@ class _Generation:
         self._watch(self.progress)
 
     def _shared(self, pass_over: Pass, max_tokens_total: int | None) -> Generator[Stored]:
-        """Do the work that no other process has, and then what they left, until nothing is missing."""
+        """Do the work that no other process has leased, then what they left, until nothing is missing."""
         work: Sequence[Todo] = self._work
         is_told = False
 
@@ -322,7 +322,7 @@ class _Generation:
         return generate_on_ray(work, self._work, cluster, self._tell)
 
     def take(self, made: Generator[Stored], max_tokens_total: int | None) -> None:
-        """Count what is stored until all is, or until the limit of tokens is reached."""
+        """Count what is stored until nothing is missing, or until the token limit is reached."""
         self._watch(self.progress)
         with closing(made):
             for item in made:

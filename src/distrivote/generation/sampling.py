@@ -113,8 +113,8 @@ def generate(
     Closing the iterator, or `max_tokens_total` tokens in this call, stops it cleanly: what has finished is
     stored, unfinished trajectories are dropped and sampled again next time. `stop_when` ends the sampling of
     each question once its vote is settled within the budget of the run; `total` is how many trajectories all
-    questions together have at the end, spread to where they help most. `take` is asked before the first
-    trajectory of some work is begun whether this process is to do it.
+    questions together have at the end, spread to where they help most. `take` is called before the first
+    trajectory of a piece of work and says whether this process does it.
     """
     controller = steering_of(steering)
     same = Grading.of(writer.manifest).same
@@ -129,7 +129,7 @@ def generate(
     split = controller.split if controller is not None and controller.split is not None else SPLIT
     kind = None if writer.manifest.answer is None else kind_named(writer.manifest.answer)
     if controller is not None and work:
-        # The questions of a run are all put in one way.
+        # All questions of a run have the same template.
         find = extractor(work[0].problem.extractor) if kind is None else kind.find
         controller = controller.answering(find)
     polls = _Polls(stop_rule(stop_when), budget, run, controller, kept=total is not None)
@@ -177,7 +177,7 @@ def generate(
 
 
 def check_k(row: Row, ks: set[int], writer: Writer) -> None:
-    """Refuse a row whose confidence is not comparable with the others; a flawed row has its mark already."""
+    """Refuse a row whose confidence is not comparable with the others; a flawed row is already marked."""
     if not row.k or row.flaw is not None:
         return
     if ks and row.k not in ks:

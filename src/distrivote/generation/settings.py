@@ -109,7 +109,7 @@ class RunSettings:
         return todo(self.shard.of(self.benchmark.problems), self.budget, done, settled)
 
     def n_lacking(self, work: Sequence[Todo], n_done: int) -> int:
-        """Return how many trajectories are still to be sampled at most."""
+        """Return the maximum number of trajectories that are still to be sampled."""
         n = sum(len(item.samples) for item in work)
         return n if self.total is None else min(n, self.total - n_done)
 

@@ -10,13 +10,13 @@ from distrivote.store.runs.leases import Leases
 from distrivote.store.runs.writer import RunWriter
 
 POLL = 2.0
-"""Seconds between two looks at what other processes have done."""
+"""Seconds between two checks of what other processes have stored."""
 
 _ALL = "all questions"
 
 
 class Sharing:
-    """What this process takes of the work of a run. With `whole`, a question is not divided."""
+    """The work of a run that this process takes. With `whole`, a question is not divided."""
 
     def __init__(self, leases: Leases, writer: RunWriter, *, whole: bool) -> None:
         self._leases, self._writer, self._whole = leases, writer, whole
@@ -35,7 +35,7 @@ class Sharing:
             return False
         self._writer.look()
         if any(self._writer.has(item.problem.id, sample) for sample in item.samples):
-            # What is lacking of it has to be found out again.
+            # What is missing of it has to be determined again.
             self._leases.give_back(name)
             self._left.add(name)
             return False
@@ -49,7 +49,7 @@ class Sharing:
         self._writer.look()
 
     def rest(self, lacking: Callable[[], Sequence[Todo]], tell: Callable[[], None]) -> Sequence[Todo]:
-        """Return what is lacking once some of it can be taken; nothing once others have done it all."""
+        """Return what is missing as soon as some of it can be taken; nothing if others have done it all."""
         self._writer.flush()
         while True:
             self._writer.look()
