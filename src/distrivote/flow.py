@@ -3,7 +3,7 @@
     engine, question -> trajectories -> readings -> ballot -> tally -> solution
 
 `solve` does it in one call, `sample` gives the trajectories as they finish, and `solution_of` votes on
-trajectories that are there. All of them drive a `Poll`, and so can a program of one's own (`sample_into`).
+existing trajectories. All of them drive a `Poll`, and your own program can do so too (`sample_into`).
 For asynchronous programs see `flow_async`.
 """
 
@@ -53,33 +53,33 @@ def solve(
 ) -> Solution:
     """Sample `budget` trajectories, steered by a controller, and vote.
 
-    If the engine fails on the way, those that have finished vote, and a note says so; an EngineError is
-    raised if there are none.
+    If the engine fails during sampling, the trajectories that have finished vote, and a note says so; an
+    EngineError is raised if there are none.
 
     Args:
         engine: Where trajectories come from.
-        question: A text, or a `Problem` with a template of its own.
+        question: A text, or a `Problem` with its own template.
         budget: How many trajectories.
         method: How to vote: a name, a function (classes, confidences) -> class or scores, or a `Pipeline`.
         steering: What steers the sampling: "auto" is SelfStepConf, None is plain sampling, or a controller.
         params: How to sample.
         stop_when: A rule that ends the sampling once the vote is settled, such as gain (docs/stopping.md).
         answer: What an answer is: auto, math, number, choice, short, label:A,B, json, json:fields, tool,
-            code, text, or a `Kind`. auto chooses by the question, else by what the replies look like.
+            code, text, or a `Kind`. auto chooses by the question, else by the form of the replies.
         run_code: Whether programs that the model wrote may be run in a sandbox, to compare them by what they
             do (see docs/answers.md).
-        same: When two answers are one, by name or an `Equality` of one's own; as the kind of answer says, if
-            not said. "judge" asks the model itself about every two, "command:CMD" a program;
+        same: When two answers are the same, by name or your own `Equality`; by default as the kind of answer
+            says. "judge" asks the model itself about every two, "command:CMD" a program;
             "embeddings" groups texts by the embeddings of the engine's server.
-        measure: What a confidence is, by name or one's own, as `Ballot.from_trajectories` takes it;
-            answer-step if not said, for DeepConf its own.
-        extract: How the answer is found in a text, as `Ballot.from_trajectories` takes it; as the kind of
-            answer says, if not said.
-        calibration: Where probabilities come from, if not from the one that ships.
+        measure: What a confidence is, by name or your own, as for `Ballot.from_trajectories`; by default
+            answer-step, for DeepConf its own measure.
+        extract: How the answer is found in a text, as for `Ballot.from_trajectories`; by default as the kind
+            of answer says.
+        calibration: The source of probabilities; by default the built-in calibration.
         min_probability: An answer that is less probable is withheld: see `Solution.withheld`.
-        max_error: Withhold so many answers that at most this share of the given ones is wrong, as far as
-            labelled questions in the calibration prove it: see `voting.promises` for the promise.
-        watch: Called now and then with how far it has come.
+        max_error: Withhold answers such that at most this share of the others is wrong, as far as labelled
+            questions in the calibration prove it: see `voting.promises` for the promise.
+        watch: Called repeatedly with the progress.
     """
     params = params or SamplingParams()
     poll = Poll(
@@ -122,10 +122,10 @@ def sample(
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
     watch: Watch | None = None,
 ) -> Generator[Trajectory]:
-    """Yield trajectories as they finish; closing the iterator cancels those that are under way.
+    """Yield trajectories as they finish; closing the iterator cancels those in progress.
 
-    So does the rule `stop_when`, once the vote is settled; `same` says which of its votes are one,
-    `measure` and `extract` what they are.
+    The rule `stop_when` does the same once the vote is settled; `same`, `measure` and `extract` define that
+    vote, as for `solve`.
     """
     params = params or SamplingParams()
     poll = Poll(
@@ -149,7 +149,7 @@ def sample_into(
     """Sample what a poll wants, and yield each trajectory when the poll has it.
 
     The engine is told to stop when the poll is settled, before the last trajectory is yielded. Closing the
-    iterator cancels those that are under way.
+    iterator cancels those in progress.
     """
     poll.judge_with(model_judge(engine, params), embedder(engine))
     messages, seen = poll.problem.messages(), progress_sum(watch)
@@ -166,7 +166,7 @@ def sample_into(
 
 
 def progress_sum(watch: Watch | None) -> Generator[Watch | None]:
-    """Yield a function for each of several calls that tells `watch` how far all of them have come."""
+    """Yield a function for each of several calls that reports their total progress to `watch`."""
     before = latest = Progress(0, 0, 0)
 
     def seen(progress: Progress) -> None:
@@ -201,7 +201,7 @@ def solution_of(
     min_probability: float = MIN_PROBABILITY,
     max_error: float | None = None,
 ) -> Solution:
-    """Measure trajectories and vote on them; `n_asked` is how many there were to be, if not these.
+    """Measure trajectories and vote on them; `n_asked` is the budget, by default their number.
 
     The other arguments are those of `solve`; `steering` is what they were sampled with.
     """

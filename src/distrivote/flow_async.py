@@ -1,4 +1,4 @@
-"""`sample` and `solve` for asynchronous programs: the same flow, in the event loop or with a thread.
+"""`sample` and `solve` for asynchronous programs: the same flow, in the event loop or in a thread.
 
 An engine that has a method `asample` is driven in the event loop itself. Others sample in a thread.
 """
@@ -117,8 +117,8 @@ def asample_into(
 ) -> AsyncGenerator[Trajectory]:
     """Do what `sample_into` does, without blocking the event loop.
 
-    The poll is touched by another thread until the iterator is closed or at its end: meanwhile only one
-    that is eager may be asked for its tally and its readings.
+    Another thread may use the poll until the iterator is closed or exhausted: until then `tally` and
+    `reading` may be called only if the poll is eager.
     """
     poll.judge_with(model_judge(engine, params), embedder(engine))
     if isinstance(engine, AsyncEngine):
@@ -143,7 +143,7 @@ async def _in_loop(
 
 
 async def _taken(poll: Poll, trajectory: Trajectory) -> tuple[Trajectory, bool]:
-    """Add a trajectory and say whether no more are wanted; in a thread if it is measured at once."""
+    """Add a trajectory and say whether no more are needed; in a thread if it is measured immediately."""
     if not poll.eager:
         return poll.add(trajectory), False
 
@@ -169,7 +169,7 @@ async def _in_thread(
             watch(progress)
 
     def put(item: Trajectory | BaseException | None) -> None:
-        # One call for all that came since the last look: each of them is a system call.
+        # One call for all trajectories since the last one: each call is a system call.
         inbox.append(item)
         if not woken.is_set():
             woken.set()
@@ -183,7 +183,7 @@ async def _in_thread(
             put(None)
         except _Gone:
             put(None)
-        except BaseException as error:  # handed to whoever waits
+        except BaseException as error:  # passed to the consumer
             put(error)
 
     worker = loop.run_in_executor(None, work)
@@ -205,4 +205,4 @@ async def _in_thread(
 
 
 class _Gone(Exception):
-    """Nobody waits for the trajectories any more."""
+    """The consumer no longer waits for trajectories."""

@@ -1,6 +1,6 @@
-"""`solve` for many questions that share an engine, and may share a number of trajectories.
+"""`solve` for many questions that share an engine, and may share a total number of trajectories.
 
-The questions are sampled together, in the rounds of `rounds`: what a run of `generate` does, without a file.
+The questions are sampled together, in the rounds of `rounds`, as a run of `generate` does, but without files.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def solve_many(
 ) -> list[Solution]:
     """Sample trajectories for every question, and vote on each; the solutions are in the order given.
 
-    If the engine fails on the way, those trajectories that have finished vote, and a note says so; an
+    If the engine fails during sampling, the trajectories that have finished vote, and a note says so; an
     EngineError is raised if a question has none.
 
     Args:
         engine: Where trajectories come from.
-        questions: Texts, or a `Problem` each.
+        questions: Texts or `Problem` objects.
         budget: How many trajectories a question has, at most.
         total: How many trajectories all questions have together, spread to where they help most; None: each
             has its budget.
@@ -65,12 +65,12 @@ def solve_many(
         stop_when: A rule that ends the sampling of a question once its vote is settled; not with a total.
         answer: What an answer is.
         run_code: Whether programs that the model wrote may be run.
-        same: When two answers are one.
+        same: When two answers are the same.
         measure: What a confidence is.
         extract: How the answer is found in a text.
-        calibration: Where probabilities come from.
+        calibration: The source of probabilities.
         min_probability: An answer that is less probable is withheld.
-        watch: Called now and then with how far all of them have come.
+        watch: Called repeatedly with the total progress.
     """
     polls = [
         Poll(
@@ -102,10 +102,10 @@ def solve_many(
 def _sample(
     polls: Sequence[Poll], engine: Engine, params: SamplingParams, total: int | None, watch: Watch | None
 ) -> None:
-    """Sample what the polls want."""
+    """Sample what the polls request."""
     for poll in polls:
         poll.judge_with(model_judge(engine, params))
-    # An engine asks in any thread whether a question is over, so that polls are not asked there.
+    # An engine may check in any thread whether a question is settled, so polls are not used there.
     settled: set[int] = set()
     seen = progress_sum(watch)
     for some in _rounds(polls, total, settled):
@@ -130,7 +130,7 @@ def _sample(
 
 
 def _rounds(polls: Sequence[Poll], total: int | None, settled: set[int]) -> Iterator[Sequence[Todo]]:
-    """Yield what to sample together; a question goes by its number."""
+    """Yield what to sample together; a question is identified by its index."""
     if not polls:
         return iter(())
     first = polls[0]

@@ -1,9 +1,9 @@
-"""Names of one's own: `package.module:object`, and the entry points of installed packages.
+"""User-defined names: `package.module:object`, and the entry points of installed packages.
 
-This is the one resolver. Every place that takes a name looks among its own names first, then calls `found`,
+This is the only resolver. Every place that takes a name checks its own names first, then calls `found`,
 which returns the object, or None if the name is neither an entry point of that role nor written as
-`package.module:object`. What the object must be like is checked by the place that uses it; a plain function
-is enough for every role. A module is looked for on Python's path and then in the working folder.
+`package.module:object`. The place that uses the object checks its shape; a plain function is enough for
+every role. A module is searched on Python's path and then in the working directory.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ SPEC = re.compile(rf"(?P<module>{_WORD}(?:\.{_WORD})*):(?P<object>{_WORD}(?:\.{_
 """`package.module:object`."""
 
 _NEAR = 0.75
-"""How like a known name a module's name must be for a name such as `lable:yes` to be taken for a typo."""
+"""The similarity to a known name from which a name such as `lable:yes` is treated as a typo."""
 
 
 class Role(NamedTuple):
-    """What a name stands for."""
+    """The role of a named object."""
 
     noun: str
     group: str
-    """Of the entry points."""
+    """The group of the entry points."""
 
     argument: str
     """The Python name of the argument that takes it, for errors."""
 
     shape: str
-    """What the object may be, after "give"."""
+    """What the object may be; the text follows "give"."""
 
 
 METHOD = Role(
@@ -95,14 +95,14 @@ ROLES = (
 
 
 class Own(NamedTuple):
-    """An object of the user's."""
+    """A user's object."""
 
     name: str
-    """As it was given; it stands for the same object again."""
+    """The name as given; it resolves to the same object again."""
 
     value: Any
     home: ModuleType | metadata.EntryPoint | None = None
-    """Where it was found; None for an object that was given itself."""
+    """Where it was found; None for an object that was passed directly."""
 
     @property
     def origin(self) -> str:
@@ -121,7 +121,7 @@ _loaded: dict[tuple[Role, str], Own] = {}
 
 @contextmanager
 def only_loaded() -> Iterator[None]:
-    """Refuse `package.module:object` unless it has been loaded before: for names in requests."""
+    """Refuse `package.module:object` unless it is already loaded: for names in requests."""
     token = _closed.set(True)
     try:
         yield
@@ -130,10 +130,10 @@ def only_loaded() -> Iterator[None]:
 
 
 def found(role: Role, name: str, known: Collection[str] = ()) -> Own | None:
-    """Return the object that a name of one's own stands for; None if it is no such name.
+    """Return the object of a user-defined name; None if it is not such a name.
 
-    `known` are the names of the library: text before a colon that is one of them, or is very like one, is no
-    module.
+    `known` are the names of the library: text before a colon that is one of them, or very similar to one, is
+    not a module.
 
     >>> found(MEASURE, "statistics:fmean").value([1, 3]), found(MEASURE, "mean")
     (2.0, None)
@@ -159,7 +159,7 @@ def found(role: Role, name: str, known: Collection[str] = ()) -> Own | None:
 
 
 def leading(role: Role, text: str, known: Collection[str]) -> str | None:
-    """Return the name of one's own at the beginning of a text such as `mine:vote-gmm:p=2`; None if none is.
+    """Return the user-defined name at the start of a text such as `mine:vote-gmm:p=2`; None without one.
 
     >>> leading(METHOD, "mine.votes:power-gmm:p=2", ["hier"]), leading(METHOD, "hier:released", ["hier"])
     ('mine.votes:power', None)
@@ -183,7 +183,7 @@ def unknown(role: Role, name: str, known: Iterable[str]) -> UnknownNameError:
 
 
 def misfit(role: Role, own: Own, what: str | None = None) -> InputError:
-    """Return the error for an object that has not the shape of its role."""
+    """Return the error for an object without the shape of its role."""
     is_said = what or f"is {_shown(own.value)}"
     return InputError(
         f"the {role.noun} {own.name!r} {is_said}", hint=f"give {role.shape}", argument=role.argument
@@ -191,7 +191,7 @@ def misfit(role: Role, own: Own, what: str | None = None) -> InputError:
 
 
 def own_of(role: Role, value: Any) -> Own:
-    """Return an object that was given itself, with the name by which others could import it."""
+    """Return an object that was passed directly, with the name by which it could be imported."""
     if not callable(value):
         raise misfit(role, Own(type(value).__name__, value))
     target = value.func if isinstance(value, partial) else value
@@ -201,12 +201,12 @@ def own_of(role: Role, value: Any) -> Own:
 
 
 def check_call(role: Role, own: Own, *numbers: int) -> int:
-    """Return with how many arguments, of these numbers, a function can be called; raise if with none."""
+    """Return which of these numbers of arguments a function accepts; raise if none."""
     if not callable(own.value):
         raise misfit(role, own)
     try:
         signature = inspect.signature(own.value)
-    except (TypeError, ValueError):  # some functions in C have none
+    except (TypeError, ValueError):  # some functions in C have no signature
         return numbers[0]
     for n in numbers:
         try:
@@ -230,7 +230,7 @@ def parameters(own: Own) -> dict[str, Any]:
 def made_with(role: Role, own: Own, settings: Mapping[str, str]) -> Own:
     """Return a function with these values of its keyword parameters, or an instance of a class.
 
-    The values are texts; the type of a parameter's default says what they are.
+    The values are texts; they are converted to the type of the parameter's default.
     """
     if not settings and not isinstance(own.value, type):
         return own
@@ -251,7 +251,7 @@ def made_with(role: Role, own: Own, settings: Mapping[str, str]) -> Own:
 
 
 def origins(texts: Iterable[str | None]) -> dict[str, str]:
-    """Return where the objects that settings name came from, by name; a run records it."""
+    """Return the origin of the objects that settings name, by name; a run records it."""
     named = [text for text in texts if text]
     return {
         own.name: own.origin
@@ -287,9 +287,9 @@ def _spec_of(module: str) -> object | None:
 
 @contextmanager
 def _working_folder() -> Iterator[None]:
-    """Look in the working folder too, after all others, while a module is imported that somebody named.
+    """Search the working directory too, after all others, while a named module is imported.
 
-    Only then: a file there that has the name of a missing optional package must not be run.
+    Only then: a file there with the name of a missing optional package must not be run.
     """
     sys.path.append("")
     try:
@@ -314,7 +314,7 @@ def _imported(role: Role, name: str, match: re.Match[str]) -> tuple[Any, ModuleT
         plain = module_name.removesuffix(".py")
         hint = f"write {plain}:{path}" if plain != module_name else "install it, or run where it is"
         raise refused(f"there is no module {error.name!r}", hint) from error
-    except Exception as error:  # a module of somebody else's may raise anything
+    except Exception as error:  # a user's module may raise anything
         raise refused(f"importing {module_name} failed ({type(error).__name__}: {error})") from error
     value: Any = module
     for part in path.split("."):
@@ -328,7 +328,7 @@ def _imported(role: Role, name: str, match: re.Match[str]) -> tuple[Any, ModuleT
 def _of_entry_point(role: Role, entry: metadata.EntryPoint) -> Own:
     try:
         return Own(entry.name, entry.load(), entry)
-    except Exception as error:  # a package of somebody else's may raise anything
+    except Exception as error:  # a third-party package may raise anything
         raise InputError(
             f"the {role.noun} {entry.name!r} ({entry.value} of an installed package) can't be loaded"
             f" ({type(error).__name__}: {error})",

@@ -1,8 +1,8 @@
-"""One question under way: what to sample next, what the trajectories say, when it is settled, who wins.
+"""One question in progress: what to sample next, what the trajectories say, when it is settled, what wins.
 
-A `Poll` knows no engine, clock, thread or file. Whoever samples asks it for the next batch, adds the
-trajectories as they come, stops when it is settled, and lets it finish: `flow` for Python, and in the same
-way the command line, the server and its page. In which order trajectories come makes no difference.
+A `Poll` knows no engine, clock, thread or file. The caller asks it for the next batch, adds the trajectories
+as they finish, stops when it is settled, and calls `finish`: `flow` does this for Python, and in the same way
+the command line, the server and its page. The order in which trajectories finish makes no difference.
 
     while (batch := poll.next_batch()) is not None:
         for trajectory in engine.sample(poll.problem.messages(), ..., batch.steering, indices=batch.indices):
@@ -75,29 +75,29 @@ class Batch(NamedTuple):
 
 
 class Poll:
-    """The trajectories of one question as they come in, and the vote on them.
+    """The trajectories of one question as they finish, and the vote on them.
 
     Args:
-        problem: A question, or a `Problem` with a template of its own.
-        budget: How many trajectories there are to be.
+        problem: A question, or a `Problem` with its own template.
+        budget: How many trajectories to sample.
         method: How to vote.
         steering: The controller; None for plain sampling.
         stop_when: A rule that says when no more are needed, such as gain (docs/stopping.md).
         answer: What an answer is, by name or a `Kind`; `auto` chooses by the problem, else by the replies.
         run_code: Whether programs that the model wrote may be run, to compare them by what they do.
-        same: When two answers are one, by name or an `Equality`; as the kind says, if not said. `judge`: the
-            model decides when all trajectories are there, if `judge_with` names it. `embeddings`: texts are
-            grouped by the embeddings of its server.
-        measure: What a confidence is; the controller's own measure or else answer-step, if not said.
-        extract: How the answer is found in a text; as the kind says, if not said.
-        k: How many of the most probable tokens a confidence is made of.
-        calibration: Where probabilities come from, if not from the one that ships.
+        same: When two answers are the same, by name or an `Equality`; by default as the kind says. `judge`:
+            the model given to `judge_with` decides after all trajectories have finished. `embeddings`:
+            texts are grouped by the embeddings of its server.
+        measure: What a confidence is; by default the controller's own measure, else answer-step.
+        extract: How the answer is found in a text; by default as the kind says.
+        k: How many of the most probable tokens a confidence is computed from.
+        calibration: The source of probabilities; by default the built-in calibration.
         min_probability: An answer below it is withheld.
-        max_error: Withhold so many answers that at most this share of the given ones is wrong: a promise with
+        max_error: Withhold answers such that at most this share of the others is wrong: a promise with
             conditions (`voting.promises`), for which the calibration needs labelled questions.
         eager: Whether a trajectory is read when it is added. Then other threads may call `tally` and
-            `reading` meanwhile. Otherwise all are read together when somebody asks, which is faster. A poll
-            with a rule or a warm-up is always eager.
+            `reading` meanwhile. Otherwise all are read together on demand, which is faster. A poll with a
+            rule or a warm-up is always eager.
 
     >>> poll = Poll("What is 2 + 2?", budget=8, method="sc", stop_when="beta:0.8")
     >>> for index in range(2):
@@ -136,14 +136,14 @@ class Poll:
         self._judged: tuple[str, Equality] | None = None
         self._code = code_kind(run=run_code)
         asked_for = own_kind(extract) if extract is not None else asked_kind(answer)
-        # A controller looks for a marked answer: what a chat reply states so far may be a step on its way.
+        # A controller looks for a marked answer: a statement in a chat reply may be an intermediate result.
         find = extractor(self.problem.extractor) if asked_for is None else asked_for.find
         if asked_for is None:
             asked_for = kind_of(self.problem)
         if uses_embeddings(same) and asked_for is not None and asked_for is not TEXT:
             raise InputError(
-                f"embeddings group texts, and the answers are of the kind {asked_for.name}: to an embedding"
-                " 1914 and 1915 are alike",
+                f"embeddings group texts, and the answers are of the kind {asked_for.name}: embeddings hardly"
+                " distinguish 1914 and 1915",
                 hint="leave out `same`, or give `same` as judge",
                 argument="same",
             )
@@ -181,11 +181,11 @@ class Poll:
         self._verdict = (0, False)
 
     def next_batch(self) -> Batch | None:
-        """Return what to sample next; None if no more is wanted. Each trajectory is wanted once.
+        """Return what to sample next; None if nothing more is needed. Each trajectory is requested once.
 
-        With a controller that needs a warm-up the first batch is the warm-up, and the next one is wanted
-        when all of it was added. So it is with a rule: each batch brings the trajectories to twice their
-        number, since what is in progress when a vote is settled is lost.
+        With a controller that needs a warm-up the first batch is the warm-up, and the next batch is
+        returned after all of it was added. The same holds for a rule: each batch doubles the number of
+        trajectories, since what is in progress when a vote is settled is lost.
         """
         begun = self._n_begun
         if begun >= self.budget or self.settled:
@@ -196,7 +196,7 @@ class Poll:
         return Batch(range(begun, self._n_begun), self.steering_from(begun))
 
     def steering_from(self, number: int) -> Controller | None:
-        """Return what steers the trajectories from that number on, by the warm-up if they follow it."""
+        """Return the controller of the trajectories from this number on, adjusted after a warm-up."""
         steering = self.steering
         if steering is None or not 0 < steering.n_warmup <= number:
             return steering
@@ -206,22 +206,22 @@ class Poll:
         return steering.after(values, [reading.record for reading in warm], mixture_cut(values))
 
     def _round_end(self, begun: int) -> int:
-        """Return the number after the last one of the next round."""
+        """Return the end (exclusive) of the next round."""
         return self.budget if self.rule is None else max(STOP_FIRST_ROUND, 2 * begun)
 
     def _set_kind(self, kind: Kind) -> None:
         kind = (self._code if kind is CODE else kind).about(self.problem.question)
         self.kind = kind if self._same is None else kind.with_same(self._same.about(self.problem.question))
-        # All is compared again with each trajectory, so what was asked once is remembered.
+        # All answers are compared again with each trajectory, so comparisons are cached.
         self.same = self.kind.same.for_pool().remembering()
 
     @property
     def asks_engine(self) -> bool:
-        """Whether `finish` asks an engine which answers are the same, and so may take long."""
+        """Whether `finish` asks an engine which answers are the same, so that it may take long."""
         return self._by_engine is not None
 
     def judge_with(self, judge_of: JudgeOf, embed: Embed | None = None) -> None:
-        """Name who decides which answers are the same, where the engine is to do so."""
+        """Set the engine's judge, which decides which answers are the same if `same` asks for it."""
         if uses_embeddings(self._by_engine) and embed is None:
             raise InputError(
                 "this engine makes no embeddings",
@@ -231,7 +231,7 @@ class Poll:
         self._judge_of, self._embed = judge_of, embed
 
     def _set_judged(self) -> None:
-        """Let the engine decide from now on. It is not asked while it samples."""
+        """Let the engine decide from now on. It is not asked during sampling."""
         if uses_embeddings(self._by_engine):
             self._set_embedded()
             return
@@ -253,11 +253,11 @@ class Poll:
 
     @property
     def is_kind_open(self) -> bool:
-        """Whether the replies decide what an answer is, so that it may still change."""
+        """Whether the replies determine the kind of answer, so that it may still change."""
         return self._looks is not None
 
     def add(self, trajectory: Trajectory) -> Trajectory:
-        """Add a trajectory, and return it as it is read."""
+        """Add a trajectory, and return it in the form in which it is read."""
         trajectory = self._pool.add(trajectory)
         if self._looks is not None:
             self._looks.append(look_of(trajectory.text, is_cut=trajectory.finish_reason == CUT_OFF))
@@ -268,24 +268,24 @@ class Poll:
         return trajectory
 
     def take(self, trajectory: Trajectory) -> Reading:
-        """Take a trajectory in and return what it says."""
+        """Add a trajectory and return its reading."""
         self.add(trajectory)
         return self.reading(trajectory.index)
 
     def accept(self, reading: Reading) -> None:
-        """Take in what a trajectory says that was read elsewhere, as the rows of a run were."""
+        """Add the reading of a trajectory that was read elsewhere, such as a row of a run."""
         self._others.append(reading)
 
     def reading(self, index: int) -> Reading:
-        """Return what the trajectory of that number says, the last one of several."""
+        """Return the reading of the trajectory with this number; of several, the last."""
         return next(reading for _, reading in reversed(self._pool.read()) if reading.index == index)
 
     @property
     def settled(self) -> bool:
-        """Whether the rule wants no more. Nothing is settled before the first trajectory.
+        """Whether the rule needs no more trajectories; never before the first one.
 
-        The rule sees the trajectories before which no number is missing: those that finish first are short,
-        and no fair sample.
+        The rule sees only trajectories with no missing number before them: those that finish first are
+        short, and not a fair sample.
         """
         if self.rule is None:
             return False
@@ -298,7 +298,7 @@ class Poll:
         return self._verdict[1]
 
     def ballot(self) -> Ballot:
-        """Return the votes of the trajectories before which no number is missing, by their numbers."""
+        """Return the votes of the trajectories with no missing number before them, in order."""
         return self._ballot(in_order(self._readings()))
 
     def _readings(self) -> list[Reading]:
@@ -306,23 +306,23 @@ class Poll:
 
     @property
     def n_taken(self) -> int:
-        """How many trajectories it has."""
+        """The number of trajectories so far."""
         return len(self._readings())
 
     def tally(self) -> Tally:
-        """Return the vote on what is there so far."""
+        """Return the vote on the trajectories so far."""
         return self.so_far().tally
 
     def so_far(self, n: int | None = None) -> Solution:
-        """Return the answer by what is there so far, or by the n trajectories that came first."""
+        """Return the answer of the trajectories so far, or of the first n that were added."""
         return self._solution(None, is_settled=False, n=n)
 
     def finish(self, failure: Exception | None = None) -> Solution:
-        """Return the answer, and what it rests on.
+        """Return the answer, and what it is based on.
 
         Args:
             failure: What ended the sampling early. It is raised if no trajectory has finished; else the
-                vote rests on those that have, and a note says so.
+                vote uses those that have, and a note says so.
         """
         is_settled = failure is None and self.settled
         if self.asks_engine and self._pool.read():
@@ -364,7 +364,7 @@ class Poll:
         )
 
     def _composed(self, pairs: Sequence[tuple[Trajectory, Reading]], tally: Tally) -> Composed | None:
-        """Return what votes on single fields make of the answers, where the kind has such."""
+        """Return the result of the votes on single fields, if the kind has them."""
         if not self.kind.by_field or tally.best is None:
             return None
         name = self.method.name
@@ -405,7 +405,7 @@ class Poll:
 
 
 def kind_of(problem: Problem) -> Kind | None:
-    """Return the kind of answer that a problem asks for, None if its replies have to say.
+    """Return the kind of answer that a problem asks for, None if its replies determine it.
 
     >>> kind_of(Problem("What is 2 + 2?")).name, kind_of(Problem("Who are you?"))
     ('math', None)
@@ -416,14 +416,14 @@ def kind_of(problem: Problem) -> Kind | None:
 
 
 def in_order(readings: Sequence[Reading]) -> list[Reading]:
-    """Return the readings before which no number is missing, by their numbers."""
+    """Return the readings with no missing number before them, in order."""
     there = {reading.index for reading in readings}
     missing = next(number for number in range(len(there) + 1) if number not in there)
     return sorted((each for each in readings if each.index < missing), key=lambda each: each.index)
 
 
 def check_budget(budget: int) -> int:
-    """Return a budget; InputError unless it is a number of trajectories that somebody may mean."""
+    """Return a budget; raises InputError unless it is a plausible number of trajectories."""
     if not isinstance(budget, (int, np.integer)) or not 1 <= budget <= MAX_BUDGET:
         raise InputError(
             f"budget is {budget!r}", hint=f"give a whole number from 1 to {MAX_BUDGET:,}", argument="budget"
@@ -432,7 +432,7 @@ def check_budget(budget: int) -> int:
 
 
 def problem_of(problem: Problem | str) -> Problem:
-    """Return a problem, making one of a bare question."""
+    """Return a problem; a plain question is turned into one."""
     if isinstance(problem, Problem):
         return problem
     if not problem.strip():

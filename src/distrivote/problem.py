@@ -1,4 +1,4 @@
-"""A question to ask, and how it is put to a model."""
+"""A question, and the messages that ask a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from distrivote.prompts import (
 )
 
 SYSTEM = "system"
-"""The role of a message that stands before a conversation."""
+"""The role of the message before a conversation."""
 
 
 class Message(NamedTuple):
@@ -33,7 +33,7 @@ class Message(NamedTuple):
     """Other fields of a turn for an OpenAI-compatible server, as a JSON object: tool calls and the like."""
 
     def fields(self) -> dict[str, Any]:
-        """Return it as requests have it.
+        """Return the message as a request contains it.
 
         >>> Message("tool", "21", '{"tool_call_id": "a"}').fields()
         {'role': 'tool', 'content': '21', 'tool_call_id': 'a'}
@@ -43,7 +43,7 @@ class Message(NamedTuple):
 
 
 def plain_prompt(messages: Sequence[Message]) -> str:
-    """Return a conversation as one text, for models that know no turns: the contents between empty lines.
+    """Return a conversation as one text, for models without turns: the contents, separated by empty lines.
 
     >>> plain_prompt([Message("user", "2 + 2?"), Message("assistant", "4"), Message("user", "3 + 3?")])
     '2 + 2?\\n\\n4\\n\\n3 + 3?\\n\\n'
@@ -52,7 +52,7 @@ def plain_prompt(messages: Sequence[Message]) -> str:
 
 
 def with_system_merged(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return a conversation for templates without a system role: its message goes before the first question.
+    """Return a conversation for templates without a system role: that message joins the first question.
 
     >>> with_system_merged([Message("system", "Be brief."), Message("user", "2 + 2?")])
     (Message(role='user', content='Be brief.\\n\\n2 + 2?', more=''),)
@@ -64,7 +64,7 @@ def with_system_merged(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def shows_system(prompt: str, messages: Sequence[Message]) -> bool:
-    """Say whether a prompt holds the system message of its conversation, if there is one."""
+    """Say whether a prompt contains the system message of its conversation, if there is one."""
     return messages[0].role != SYSTEM or messages[0].content.strip() in prompt
 
 
@@ -72,7 +72,7 @@ CONFIDENCE_REQUEST = (
     "\n\nThen end your reply with one more line that says how likely your answer is to be right, as a whole"
     " number from 0 to 100:\nConfidence: N"
 )
-"""What asks a reply to state its confidence; `confidence.stated` reads it."""
+"""The instruction to state a confidence; `confidence.stated` parses the reply."""
 
 
 def asking_confidence(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -87,7 +87,7 @@ def asking_confidence(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A question with, where it is known, its answer.
+    """A question, with its answer if that is known.
 
     >>> Problem("What is 2 + 2?").template, Problem("Who are you?").template
     ('math', 'plain')
@@ -96,20 +96,20 @@ class Problem:
     question: str
     id: str = ""
     answer: str | None = None
-    """The right answer, None if nobody knows."""
+    """The right answer, None if it is unknown."""
 
     template: str = TEMPLATE
-    """A name from `TEMPLATE_NAMES`, or a text that holds {question}; `auto` becomes what it chooses."""
+    """A name from `TEMPLATE_NAMES`, or a text with {question}; `auto` is replaced by the chosen template."""
 
     system: str | None = None
-    """A message that stands before the conversation; None for none."""
+    """The system message before the conversation; None for none."""
 
     states_confidence: bool = field(default=False, repr=False)
-    """Whether the reply is asked to state how sure it is."""
+    """Whether the model is asked to state its confidence."""
 
     def __post_init__(self) -> None:
         if self.template in (AUTO, AUTO_WORKED):
-            # Frozen afterwards: what a question is put with is known from the start.
+            # Resolved here although frozen, so that the template is known from the start.
             object.__setattr__(self, "template", chosen_template(self.question, self.template == AUTO_WORKED))
         elif self.template not in TEMPLATES and "{question}" not in self.template:
             raise UnknownNameError("template", self.template, TEMPLATE_NAMES, argument="template")
@@ -128,10 +128,10 @@ class Problem:
 
     @property
     def extractor(self) -> str:
-        """How its answer is found in a reply."""
+        """How its answer is extracted from a reply."""
         return EXTRACTORS.get(self.template, "auto")
 
     @property
     def same(self) -> str:
-        """When two answers to it are one."""
+        """When two answers to it are the same."""
         return same_for(self.template)

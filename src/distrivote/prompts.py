@@ -1,4 +1,4 @@
-"""How questions are put to a model: the templates, and which of them fits a question."""
+"""The prompt templates for questions, and which of them fits a question."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from distrivote.defaults import SAME, TEMPLATE
 
 _MATH = "{question}\nPlease reason step by step, and put your final answer within \\boxed{}."
 
-# A model of 135 million parameters hardly boxes an answer unless it is shown how, as earlier turns.
+# A model of 135 million parameters rarely boxes an answer unless earlier turns show it how.
 _WORKED = (
     (
         "Anna has 3 pens and buys 4 more. How many pens has she?",
@@ -44,29 +44,29 @@ TEMPLATES = {
     "worked": _MATH,
     "worked-choice": _CHOICE,
 }
-"""How a question is put: `math` and `choice` are the paper's, `plain` is the question as it is, and the
-worked ones show a small model two examples."""
+"""The prompt templates: `math` and `choice` are the paper's, `plain` is the unchanged question, and the
+worked templates show a small model two examples."""
 
 EXAMPLES = {"worked": _WORKED, "worked-choice": _WORKED_CHOICES}
-"""Questions and replies that go before the question, by template."""
+"""Example questions and replies that precede the question, by template."""
 
 AUTO, AUTO_WORKED = TEMPLATE, f"{TEMPLATE}-worked"
-"""Chosen by the question: `choice` where it has options, `math` where it asks for a number, else `plain`; the
-second one has examples where there are any, for the built-in model."""
+"""Chosen by the question: `choice` if it has options, `math` if it asks for a number, else `plain`; the
+second name uses the templates with examples, for the built-in model."""
 
 TEMPLATE_NAMES = (AUTO, AUTO_WORKED, *TEMPLATES)
 
 EXTRACTORS = {"math": "boxed", "worked": "boxed", "choice": "choice", "worked-choice": "choice"}
-"""How the answer is read where a template says how to write it; `auto` elsewhere."""
+"""How the answer is extracted if a template says how to write it; otherwise `auto`."""
 
 DEFAULT_SAME = SAME
-"""When two answers are one, everywhere where nothing else is said; `answers.equality` has the names."""
+"""The default for when two answers are the same; `answers.equality` defines the names."""
 
 _SAME = {"choice": "choice", "worked-choice": "choice"}
 
 
 def same_for(template: str) -> str:
-    """Return how answers to questions that are put with a template are compared.
+    """Return how answers to questions with this template are compared.
 
     >>> same_for("worked"), same_for("choice")
     ('math', 'choice')
@@ -107,7 +107,7 @@ _SUM = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(r"\b(?:\d{1,2}/\d{1,2}|24/7|(?:1[5-9]|20)\d\d[-–/]\d\d(?:\d\d)?)\b(?!\s*[-+*/^×÷·−=])")
-"""9/11, 24/7 and 2024-25 are no sums."""
+"""9/11, 24/7 and 2024-25 are not arithmetic."""
 
 _LATEX = re.compile(r"\\(?:frac|sqrt|sum|int|binom|\[|\()|\$(?! )([^$]{1,500}+)\$")
 _NOTATION = re.compile(r"[\\^=_{}]|\w\(|\([-\w]+,|-?\w{1,4}\Z")
@@ -188,10 +188,10 @@ def wants_text(question: str) -> bool:
 
 
 def _without_drawings(text: str) -> str:
-    """Return a question without the source of its drawings; it takes time linear in the text."""
+    """Return a question without the source code of its drawings; in time linear in the text."""
     for opening, closing in _DRAWINGS:
         parts = text.split(opening)
-        # What follows an opening counts again after the closing, if there is one.
+        # The text after the closing mark counts again, if there is one.
         kept = [part.partition(closing)[2] if closing in part else opening + part for part in parts[1:]]
         text = " ".join([parts[0], *kept])
     return text
@@ -207,7 +207,7 @@ def has_options(question: str) -> bool:
 
 
 def options_of(question: str) -> dict[str, str]:
-    """Return the options that a question names, from A on and without a gap; none if there is only one.
+    """Return the options that a question names, from A without a gap; none if there is only one.
 
     >>> options_of("Which is the largest? A) Mars B) Jupiter")
     {'A': 'Mars', 'B': 'Jupiter'}
@@ -230,9 +230,9 @@ def options_of(question: str) -> dict[str, str]:
 
 
 def _begins_list(question: str, at: int) -> bool:
-    """Say whether a letter stands at the start of a line or after a punctuation mark.
+    """Say whether a letter is at the start of a line or after a punctuation mark.
 
-    "Plan A: cheap" and "A. B. Smith" are no options.
+    "Plan A: cheap" and "A. B. Smith" are not options.
     """
     before = question[max(at - 16, 0) : at].rstrip(" \t(（")
     return not before or not before[-1].isalnum()

@@ -1,9 +1,9 @@
-"""What a trajectory says, and how sure the model was of it: each trajectory is read once.
+"""The answer of a trajectory and the confidence of the model: each trajectory is read once.
 
-A `Reader` holds how: the answer is extracted, the text is cut into steps, and measures turn the
-log-probabilities into confidences. The parts are exchangeable; how each of them works is in its own file. A
-`Pool` reads the trajectories of one question as they come, one by one or many at once with the same result.
-Who votes on readings is not known here.
+A `Reader` defines how: the answer is extracted, the text is cut into steps, and measures turn the
+log-probabilities into confidences. The parts are exchangeable; each has its own file. A
+`Pool` reads the trajectories of one question as they finish, one by one or many at once with the same result.
+Votes are not known here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NO_STEPS: StepEnds = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What one trajectory says, and how sure the model was of it."""
+    """The answer of one trajectory, and the confidence of the model."""
 
     index: int
     """The trajectory's number."""
@@ -55,7 +55,7 @@ class Reading:
     """None if no answer was found."""
 
     confidences: tuple[TrajectoryConfidence, ...]
-    """One by each measure; the first one is that of the vote."""
+    """One for each measure; the vote uses the first."""
 
     answer_end: int | None = None
     """The offset in the text just after the answer."""
@@ -64,20 +64,20 @@ class Reading:
     """Where a long answer begins; None for a short one."""
 
     step_ends: StepEnds = field(default_factory=lambda: _NO_STEPS)
-    """Exclusive ends in tokens; empty if no measure looks at steps."""
+    """Exclusive ends in tokens; empty if no measure uses steps."""
 
     is_ended: bool = False
-    """Whether its controller ended it for its confidence: then it has no vote."""
+    """Whether its controller ended it because of low confidence: then it has no vote."""
 
     is_cut: bool = False
-    """Whether the reply was cut off at its longest before it had finished an answer."""
+    """Whether the reply reached the token limit before it had finished an answer."""
 
     record: Interventions | None = None
     """What a controller saw and did."""
 
     @property
     def confidence(self) -> float:
-        """How sure the model was, NaN if that was not measured."""
+        """The confidence for the vote, NaN if it was not measured."""
         return self.confidences[0].value
 
     @property
@@ -94,15 +94,15 @@ class Reader:
     """What an answer is."""
 
     measures: tuple[Measure, ...]
-    """The first one is that of the vote."""
+    """The vote uses the first."""
 
     split: Splitter
     k: int = DEFAULT_K
-    """How many of the most probable tokens count, if so many were given."""
+    """How many of the most probable tokens count at most."""
 
     steered_by: Splitter | None = None
-    """That of the controller which steered the trajectories: if it is `split`, its record says where steps
-    end."""
+    """The splitter of the controller that steered the trajectories: if it equals `split`, the controller's
+    record says where steps end."""
 
     @classmethod
     def of(
@@ -113,15 +113,15 @@ class Reader:
         k: int = DEFAULT_K,
         steered_by: Splitter | None = None,
     ) -> Self:
-        """Return a reader; each part is a name or an object of one's own."""
+        """Return a reader; each part is a name or your own object."""
         check_k(k)
         named, steps = tuple(map(measure_of, measures)), splitter(split)
         return cls(extract if isinstance(extract, Kind) else own_kind(extract), named, steps, k, steered_by)
 
     def read(self, trajectories: Sequence[Trajectory], k: int | None = None) -> list[Reading]:
-        """Return what each trajectory says; `k` replaces the reader's own if a pool has fewer."""
+        """Return the reading of each trajectory; `k` replaces the reader's own if a pool has fewer."""
         k = self.k if k is None else k
-        # Several measures are made of the same values of the tokens.
+        # Several measures use the same values of the tokens.
         made: dict[object, list[TokenValues]] = {}
         for measure in self.measures:
             source = (measure.token_values, measure.whole)
@@ -134,7 +134,7 @@ class Reader:
         ]
 
     def cleaned(self, trajectory: Trajectory) -> Trajectory:
-        """Return a trajectory without what only a measure reads: the line of a stated confidence."""
+        """Return a trajectory without the text that only a measure reads: the line of a stated confidence."""
         return unstated(trajectory) if any(each.name == STATED for each in self.measures) else trajectory
 
     def _reading(self, trajectory: Trajectory, k: int, values: Sequence[TokenValues]) -> Reading:
@@ -170,10 +170,10 @@ class Reader:
 
 
 class Pool:
-    """The trajectories of one question, read as they come.
+    """The trajectories of one question, read as they finish.
 
     Trajectories are added by one thread. With `eager` each is read when it is added, and other threads may
-    look at what was read; without, all that are new are read together when somebody looks.
+    access the readings; without, all new trajectories are read together on access.
     """
 
     def __init__(self, reader: Reader, *, eager: bool = False) -> None:
@@ -183,12 +183,12 @@ class Pool:
         self._depth = _Depth(reader.measures[0], reader.k)
 
     def read_by(self, reader: Reader) -> None:
-        """Read all trajectories anew, and those that come, by another reader with the same measures."""
+        """Read all trajectories again, and further ones, with another reader that has the same measures."""
         self.reader = reader
         self._readings = reader.read(self._trajectories, self._depth.k) if self._readings else []
 
     def add(self, trajectory: Trajectory) -> Trajectory:
-        """Add a trajectory, and return it as it is read: without a line that states its confidence."""
+        """Add a trajectory, and return it in the form in which it is read: without a stated confidence."""
         trajectory = self.reader.cleaned(trajectory)
         self._trajectories.append(trajectory)
         if self._eager:
@@ -196,9 +196,9 @@ class Pool:
         return trajectory
 
     def read(self) -> list[tuple[Trajectory, Reading]]:
-        """Return the trajectories so far with their readings, as they came.
+        """Return the trajectories so far with their readings, in the order in which they were added.
 
-        InputError if their confidences do not compare.
+        Raises InputError if their confidences are not comparable.
         """
         if not self._eager:
             self._read()
@@ -218,16 +218,16 @@ class Pool:
             self._readings += self.reader.read(new, k)
 
     def notes_on(self, pairs: Sequence[tuple[Trajectory, Reading]]) -> list[str]:
-        """Return what a careful reader should know of trajectories of this pool, a sentence each."""
+        """Return caveats about the trajectories of this pool, a sentence each."""
         return _notes(pairs, self.reader.measures[0])
 
 
 class _Depth:
     """How many of the most probable entries all trajectories of a pool have, k at most.
 
-    Trajectories without any do not count, and neither does the one more that an engine gives where the
-    sampled token is not among the most probable. Trajectories with different numbers of them are refused,
-    since their confidences do not compare, and so is a mix with values of the whole distribution.
+    Trajectories without any do not count, and neither does the extra entry that an engine gives if the
+    sampled token is not among the most probable. Trajectories with different numbers of entries are refused,
+    since their confidences are not comparable, and so is a mix with values of the whole distribution.
     """
 
     def __init__(self, measure: Measure, k: int) -> None:
@@ -276,12 +276,12 @@ class _Depth:
 def _steps_of(trajectory: Trajectory, split: Splitter, k: int, steered_by: Splitter | None) -> StepEnds:
     """Return where steps end: by the record of a controller with the same splitter, else by the text.
 
-    There is no boundary in what a controller that knows steps has injected.
+    A text that a controller with steps has injected contains no boundary.
     """
     tokens, record = trajectory.tokens, trajectory.interventions
     steps = () if record is None else record.step_ends
     if split == steered_by and steps[-1:] == (len(tokens),):
-        # A stop string may have left white space alone of the last step, which then is none.
+        # A stop string may have left only white space of the last step, which then is not a step.
         is_blank = len(steps) > 1 and not "".join(tokens[steps[-2] :]).strip()
         return np.array((*steps[:-2], steps[-1]) if is_blank else steps, dtype=np.int64)
     injected = np.zeros(len(tokens), dtype=bool)
@@ -300,7 +300,7 @@ def _entropies(trajectory: Trajectory, k: int) -> Floats:
 
 
 def _only_extras(trajectory: Trajectory, k: int) -> bool:
-    """Say whether no token has more than k entries but for the sampled token's own, the last one."""
+    """Say whether no token has more than k entries, except the sampled token's own entry, the last one."""
     n_entries = np.count_nonzero(~np.isnan(trajectory.top_logprobs), axis=1)
     longer = n_entries > k
     least = np.nanmin(trajectory.top_logprobs[longer], axis=1)
@@ -325,7 +325,7 @@ def _notes(pairs: Sequence[tuple[Trajectory, Reading]], measure: Measure) -> lis
     if pairs and all(silent):
         notes.append(_no_confidence_note([trajectory for trajectory, _ in pairs], measure))
     elif any(is_silent and is_answered for is_silent, is_answered in zip(silent, answered, strict=True)):
-        # How many there are, and what becomes of them, the tally says.
+        # The tally says how many there are, and how they are treated.
         notes.append(f"some trajectories came without {measure.needs} and so without a confidence")
     used = max((confidence.k for confidence in confidences), default=0)
     if 0 < used < DEFAULT_K:

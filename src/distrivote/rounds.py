@@ -1,9 +1,9 @@
-"""In which order many questions are sampled: all at once, or in rounds that look at the votes so far.
+"""The order in which many questions are sampled: all at once, or in rounds that depend on the votes so far.
 
-With a stopping rule each round brings every question that is not settled to twice its trajectories: what is
-in progress when a vote is settled is lost. With a total over all questions each has a few at first, and then
-samples go where the answer is expected to gain most (`voting.allocation`). With a warm-up that comes first.
-What a round is to sample follows from the votes that are there, so that a run that was stopped goes on.
+With a stopping rule each round doubles the trajectories of every question that is not settled: what is in
+progress when a vote is settled is lost. With a total over all questions each first gets a few trajectories,
+and then samples go where the answer is expected to gain most (`voting.allocation`). A warm-up comes first.
+A round is computed from the existing votes alone, so that a run that was stopped can continue.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from distrivote.voting.ballot import Ballot
 
 
 class Todo(NamedTuple):
-    """What a problem still lacks."""
+    """The missing samples of a problem."""
 
     problem: Problem
     samples: tuple[int, ...]
 
 
 BLOCK = 64
-"""Trajectories of one question that a process takes together."""
+"""The number of trajectories of one question that a process takes together."""
 
 
 def in_blocks(work: Sequence[Todo]) -> tuple[Todo, ...]:
-    """Return the work in blocks, which have the same numbers in every process.
+    """Return the work in blocks, whose boundaries are the same in every process.
 
     >>> [item.samples[0] for item in in_blocks([Todo(Problem("2 + 2?"), tuple(range(10, 130)))])]
     [10, 64, 128]
@@ -63,7 +63,7 @@ def check_total(total: int | None, n_questions: int, *, other: bool) -> None:
 def by_doubling(
     work: Sequence[Todo], budget: int, is_settled: Callable[[str], bool]
 ) -> Iterator[tuple[Todo, ...]]:
-    """Yield the rounds of a run with a rule; each is to be sampled before the next is asked for."""
+    """Yield the rounds of a run with a rule; sample each round before asking for the next."""
     begin, end = 0, STOP_FIRST_ROUND
     while begin < budget:
         some = (
@@ -99,7 +99,7 @@ def by_worth(
     ballot: Callable[[str], Ballot | None],
     method: str = METHOD,
 ) -> Iterator[tuple[Todo, ...]]:
-    """Yield the rounds of a run with a total; each is to be sampled before the next is asked for."""
+    """Yield the rounds of a run with a total; sample each round before asking for the next."""
     lacking = {item.problem.id: list(item.samples) for item in work}
     known: dict[str, tuple[int, Worth]] = {}
 

@@ -1,4 +1,4 @@
-"""An answer to one question, and everything that it rests on."""
+"""An answer to one question, and everything that it is based on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from distrivote.voting.ballot import Answer, Ballot, Tally
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """An answer, and everything that it rests on."""
+    """An answer, and everything that it is based on."""
 
     problem: Problem
     tally: Tally
@@ -28,10 +28,10 @@ class Solution:
     """In the order of their numbers, as they are in the ballot."""
 
     readings: tuple[Reading, ...]
-    """What each of them says."""
+    """The reading of each trajectory."""
 
     n_asked: int
-    """The budget. There are fewer trajectories where sampling was stopped before."""
+    """The budget. There are fewer trajectories if sampling was stopped early."""
 
     is_settled: bool = False
     """Whether a stopping rule ended the sampling before the budget was spent."""
@@ -46,7 +46,7 @@ class Solution:
     """What counted as an answer."""
 
     composed: Composed | None = None
-    """What votes on single fields made, where the kind of answer has such."""
+    """The result of the votes on single fields, if the kind of answer has them."""
 
     @property
     def answer(self) -> Answer | None:
@@ -55,8 +55,8 @@ class Solution:
 
     @property
     def reply(self) -> str:
-        """The reply to show, without its thinking: that of the best trajectory, or the object that was put
-        together. There is one even if nothing could be voted on; "" if no trajectory has finished."""
+        """The reply to show, without its thinking: that of the best trajectory, or the object that was
+        composed. It exists even if there was no vote; "" if no trajectory has finished."""
         if self.composed is not None and not self.composed.is_whole:
             return self.composed.text
         best = self.best
@@ -64,7 +64,7 @@ class Solution:
 
     @property
     def withheld(self) -> str | None:
-        """Why the answer is not to be given, without saying it; None if it is."""
+        """Why the answer is withheld, without stating the answer; None if it is not withheld."""
         return withheld(self.tally, self.min_probability)
 
     @property
@@ -73,7 +73,7 @@ class Solution:
 
     @property
     def n_prompt_tokens(self) -> int:
-        """Those of the prompt, once for all trajectories; 0 if the engine does not say."""
+        """The tokens of the prompt, once for all trajectories; 0 if the engine does not report them."""
         counted = (trajectory.n_prompt_tokens for trajectory in self.trajectories)
         return next((n for n in counted if n is not None), 0)
 
@@ -85,22 +85,22 @@ class Solution:
 
     @property
     def n_saved(self) -> int:
-        """How many trajectories of the budget a stopping rule has saved."""
+        """How many trajectories of the budget were not sampled because of a stopping rule."""
         return self.n_asked - len(self.trajectories) if self.is_settled else 0
 
     @property
     def n_tokens_saved(self) -> int:
-        """An estimate: those trajectories, as long as the others are on average.
+        """An estimate: the saved trajectories times the mean length of the others.
 
-        What those that were under way had cost when they were dropped is not taken off.
+        The tokens of trajectories that were in progress when they were cancelled are not subtracted.
         """
         return round(self.n_tokens / len(self.trajectories) * self.n_saved) if self.trajectories else 0
 
     @property
     def best(self) -> Trajectory | None:
-        """The most confident trajectory that gave the answer; without an answer, that of all.
+        """The most confident trajectory that gave the answer; without an answer, the most confident of all.
 
-        One that was not cut off goes before all that were. None if no trajectory has finished.
+        A trajectory that was not cut off has priority over one that was. None if no trajectory has finished.
         """
         if self.tally.best is not None:
             return self.trajectories[self.tally.best]
