@@ -89,7 +89,7 @@ _VOTES = {
     "/v1/responses": "responses",
     "/api/ask": "ask",
 }
-"""Addresses that answer with a vote, and what metrics call them."""
+"""Paths that answer with a vote, and their names in the metrics."""
 
 
 def create_app(
@@ -98,8 +98,8 @@ def create_app(
     """Return the application that answers by voting.
 
     Args:
-        engine: Where trajectories come from. It is the caller's to close.
-        pipeline: How to vote where a request does not say it.
+        engine: Where trajectories come from. The caller closes it.
+        pipeline: The default method, for requests that do not name one.
         settings: Limits, defaults and the key.
     """
     settings = settings or Settings()
@@ -157,7 +157,7 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], Any]:
         with ThreadPoolExecutor(2 * settings.max_concurrency + 4, "distrivote-server") as pool:
             asyncio.get_running_loop().set_default_executor(pool)
             if find_spec("math_verify") is not None:
-                shared_verifier().start()  # so that it is loaded before the first question
+                shared_verifier().start()  # loaded here, before the first question
             # A full collection visits everything that is loaded, which blocked all requests for 57 ms.
             gc.collect()
             gc.freeze()
@@ -179,7 +179,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 
 def _either(whole: type[ChatReply | CompletionReply | ResponsesReply]) -> dict[int | str, dict[str, Any]]:
-    """Return what the document says of a reply that comes whole or, if asked for, as a stream."""
+    """Return the OpenAPI entry of a reply that is one document or, on request, a stream."""
     return {200: {"model": whole, "content": {"text/event-stream": {}}}}
 
 
@@ -192,17 +192,17 @@ def _add_openai(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/chat/completions", responses=_either(ChatReply), response_class=Response)
     async def chat_completions(request: Request, body: ChatRequest) -> Response:
-        """Answer a conversation with a vote: OpenAI's chat completions, with `distrivote` beside."""
+        """Answer a conversation with a vote: OpenAI's chat completions, plus a `distrivote` object."""
         return await answer_chat(service, request, body)
 
     @app.post("/v1/completions", responses=_either(CompletionReply), response_class=Response)
     async def completions(request: Request, body: CompletionRequest) -> Response:
-        """Answer a prompt with a vote: OpenAI's completions, with `distrivote` beside."""
+        """Answer a prompt with a vote: OpenAI's completions, plus a `distrivote` object."""
         return await answer_completion(service, request, body)
 
     @app.post("/v1/responses", responses=_either(ResponsesReply), response_class=Response)
     async def responses(request: Request, body: ResponsesRequest) -> Response:
-        """Answer a text or a conversation with a vote: OpenAI's responses, with `distrivote` beside."""
+        """Answer a text or a conversation with a vote: OpenAI's responses, plus a `distrivote` object."""
         return await answer_response(service, request, body)
 
     for path in (*PATHS, *settings.forward):
@@ -210,7 +210,7 @@ def _add_openai(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/models", responses={200: {"model": ModelsReply}}, response_class=Response)
     async def list_models() -> Response:
-        """List the models, each by its name and with methods and budgets before it."""
+        """List the models, each by its plain name and with methods and budgets as prefixes."""
         names = await models.listed_names(service.backend.pipeline.name, settings.max_budget)
         return json_reply({"object": "list", "data": [model(name) for name in names]})
 
@@ -222,7 +222,7 @@ def _add_openai(app: FastAPI, service: Service) -> None:
 
 
 def _forwarder(service: Service, path: str) -> Callable[[Request], Any]:
-    """Return what forwards requests to an address to the upstream."""
+    """Return the endpoint that forwards requests for one path to the upstream."""
 
     async def handle(request: Request) -> Response:
         if not forwards(service):
@@ -244,7 +244,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
     @app.post("/api/ask", response_class=Response)
     async def ask(request: Request, body: AskRequest) -> Response:
-        """Ask a question; the reply is server-sent events that show how the answer comes about."""
+        """Ask a question; the reply is a stream of server-sent events that show the vote as it develops."""
         return answer_page(service, request, body)
 
 
@@ -286,7 +286,7 @@ def _add_run(app: FastAPI, backend: Backend) -> None:
     # Plain functions: Starlette runs them in a thread, since they read files.
     @app.get("/api/run", response_class=Response)
     def stored_run() -> Response:
-        """Return what the stored run is about."""
+        """Return the facts of the stored run: model, settings and counts."""
         return json_reply(run_json(run()))
 
     @app.get("/api/run/questions", response_class=Response)
@@ -308,14 +308,14 @@ def _add_run(app: FastAPI, backend: Backend) -> None:
 def _add_operations(app: FastAPI, service: Service) -> None:
     @app.get("/health", response_class=Response)
     async def health() -> Response:
-        """Say that the server runs."""
+        """Report that the server is running."""
         return json_reply({"status": "ok", "model": service.backend.engine.model})
 
     readiness = Readiness(service.backend.engine)
 
     @app.get("/ready", response_class=Response)
     async def ready() -> Response:
-        """Say whether questions can be answered now: 503 if the upstream would not."""
+        """Report whether questions can be answered now: 503 if the upstream would not answer."""
         why = await readiness.why_not()
         found = {"status": "ready" if why is None else "not ready", "model": service.backend.engine.model}
         return json_reply(found | ({} if why is None else {"why": why}), 200 if why is None else 503)

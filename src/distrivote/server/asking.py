@@ -27,14 +27,14 @@ from distrivote.solution import Solution
 from distrivote.trajectory import Trajectory
 
 TICK = 0.2
-"""Seconds between two looks at the progress."""
+"""Seconds between two progress updates."""
 
 _QUICK = 1 << 18
 """Up to this number of log-probabilities and characters a vote is counted within milliseconds."""
 
 
 class Queued(NamedTuple):
-    """Other requests use the engine."""
+    """The question is queued: other requests use the engine."""
 
     n_before: int
 
@@ -44,7 +44,7 @@ class Begun(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """How far it has come."""
+    """The progress of the sampling."""
 
     n_done: int
     progress: Progress
@@ -52,11 +52,11 @@ class Moved(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The vote, and what it took."""
+    """The vote, and what it cost."""
 
     solution: Solution
     n_tokens: int
-    """All that were sampled, also for trajectories that were not finished."""
+    """All sampled tokens, including those of unfinished trajectories."""
 
     seconds: float
 
@@ -69,7 +69,7 @@ async def ask(
 ) -> AsyncGenerator[Update]:
     """Wait for the engine, sample into the question's poll and vote; the outcome is yielded last.
 
-    The record gets the tokens that were sampled, however that ends. If it is not `watched`, trajectories and
+    The record always gets the number of sampled tokens. If the question is not `watched`, trajectories and
     progress are not yielded.
     """
     record.method, record.budget = question.method.name, question.budget
@@ -83,7 +83,7 @@ async def ask(
         async with aclosing(sampling.run(watched)) as updates:
             async for update in updates:
                 yield update
-        # A judge is the engine itself, which has to be ours.
+        # A judge uses the engine itself, so this ticket must hold it.
         answered = await sampling.counted() if poll.asks_engine else None
     finally:
         queue.leave(ticket)
@@ -107,7 +107,7 @@ class _Sampling:
         self._failure: EngineError | None = None
 
     async def run(self, watched: bool) -> AsyncGenerator[Moved | Trajectory]:
-        """Take trajectories in as they finish and, if anybody watches, yield them and the progress."""
+        """Collect trajectories as they finish; if the question is watched, yield them and the progress."""
         seen = 0, self._progress
         pump = asyncio.ensure_future(self._pump())
         pump.add_done_callback(lambda _: self._arrived.set())
@@ -139,7 +139,7 @@ class _Sampling:
             self._record.n_tokens = max(self._progress.n_tokens, self._n_finished)
 
     async def _pump(self) -> None:
-        """Take trajectories in as they come.
+        """Collect trajectories as they arrive.
 
         A separate task empties the queue in one turn of the event loop: a turn for each trajectory would wait
         each time until a thread that counts votes releases the interpreter.
@@ -159,9 +159,9 @@ class _Sampling:
         return Moved(self._n_done, self._progress, time.monotonic() - self._begun)
 
     async def counted(self) -> Answered:
-        """Return the outcome, counted in a thread if it may take long.
+        """Return the outcome, computed in a thread if that may take long.
 
-        Otherwise it is counted here: switching to a thread and back while others wait for the interpreter
+        Otherwise it is computed here: switching to a thread and back while others wait for the interpreter
         took 12.7 instead of 9.2 ms of processor time per request (16 clients, 32 short replies).
         """
         is_quick = self._size <= _QUICK and self._poll.same.sort is None and not self._poll.asks_engine
@@ -179,7 +179,7 @@ class _Sampling:
         return await asyncio.to_thread(self._answered)
 
     def _answered(self) -> Answered:
-        """Vote on what there is; NoAnswerError if that is nothing."""
+        """Vote on the finished trajectories; raise NoAnswerError if none has an answer."""
         seconds = time.monotonic() - self._begun
         solution = self._poll.finish(self._failure)
         if solution.answer is None and self._question.strict:

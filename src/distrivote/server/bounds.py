@@ -1,7 +1,7 @@
 """How much structure a request may have: values, depth, keys and entries, counted before the JSON is parsed.
 
 Four megabytes hold a million empty objects: parsing and validating them took 14 s and 3 GB in the event loop.
-Only bytes are looked at here, and counting ends at the first bound that is exceeded.
+Only bytes are inspected here, and counting ends at the first limit that is exceeded.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Bounds:
 
 
 async def _whole(receive: Receive) -> Message:
-    """Return a request's body as one message, or that its client is gone."""
+    """Return a request's body as one ASGI message, or the disconnect message if its client is gone."""
     parts = []
     while True:
         message = await receive()
@@ -115,15 +115,15 @@ def check_structure(body: bytes) -> None:
 
 
 def _without_escapes(body: bytes) -> bytes:
-    """Return JSON without what a backslash protects from ending a string.
+    """Return JSON without escaped backslashes and quotes: each remaining quote begins or ends a string.
 
-    Outside of strings a backslash is an error, so that what comes after one does not count.
+    Outside of strings a backslash is an error, so what comes after one need not be counted.
     """
     return body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
 
 
 def _marks(text: bytes) -> Iterator[tuple[int, int]]:
-    """Yield positions and values of brackets and commas that are in no string."""
+    """Yield positions and values of the brackets and commas outside strings."""
     is_in_string = np.uint8(0)
     for start in range(0, len(text), _CHUNK):
         part = np.frombuffer(text, dtype=np.uint8, count=min(_CHUNK, len(text) - start), offset=start)
@@ -134,6 +134,6 @@ def _marks(text: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _field(text: bytes, position: int) -> str | None:
-    """Return the key that stands before a bracket."""
+    """Return the key before a bracket."""
     named = _NAMED.search(text[max(0, position - 100) : position])
     return None if named is None else named[1].decode(errors="replace")

@@ -44,7 +44,7 @@ class ChatShape(ChoicesShape):
         return {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
 
     def extras(self, best: Best) -> list[dict[str, Any]]:
-        """Return what is streamed besides the text: the thinking, and tool calls."""
+        """Return what is streamed in addition to the text: the thinking, and tool calls."""
         deltas: list[dict[str, Any]] = []
         if best.reasoning:
             deltas.append({"reasoning_content": best.reasoning})
@@ -77,7 +77,7 @@ async def answer_chat(service: Service, request: Request, body: ChatRequest) -> 
 
 
 def question_of_chat(service: Service, body: ChatRequest, named: NamedModel) -> Question:
-    """Return what a chat request asks."""
+    """Return the question of a chat request."""
     limits = {limit for limit in (body.max_tokens, body.max_completion_tokens) if limit is not None}
     if len(limits) > 1:
         raise InputError("max_tokens and max_completion_tokens differ: leave one of them out")
@@ -102,6 +102,6 @@ def _turn(message: ChatMessage) -> Message:
         more["name"] = message.name
     if content is None and more:
         more["content"] = None
-    # Models know no developer; their templates call it system.
+    # Chat templates of models have no role `developer`; the equivalent is `system`.
     role = "system" if message.role == "developer" else message.role
     return Message(role, text, json.dumps(more) if more else "")

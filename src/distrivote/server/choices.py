@@ -18,13 +18,13 @@ class ChoicesShape:
     """A reply with one choice, or chunks of it."""
 
     prefix: ClassVar[str]
-    """Of the ids."""
+    """The prefix of the ids."""
 
     kind: ClassVar[str]
-    """What a reply is called."""
+    """The `object` field of a reply."""
 
     chunk_kind: ClassVar[str]
-    """What a chunk is called."""
+    """The `object` field of a chunk."""
 
     def __init__(self, question: Question, *, include_usage: bool = False) -> None:
         self._question, self._include_usage = question, include_usage
@@ -37,7 +37,7 @@ class ChoicesShape:
         raise NotImplementedError
 
     def extras(self, best: Best) -> list[dict[str, Any]]:  # noqa: ARG002
-        """Return the choices of chunks that hold what is not text."""
+        """Return the choices of the chunks that hold anything but text."""
         return []
 
     def whole(self, answered: Answered) -> dict[str, Any]:

@@ -46,7 +46,7 @@ async def answer_completion(service: Service, request: Request, body: Completion
 
 
 def question_of_completion(service: Service, body: CompletionRequest, named: NamedModel) -> Question:
-    """Return what a completion request asks: its prompt, as the only turn of a conversation."""
+    """Return the question of a completion request: its prompt, as the only turn of a conversation."""
     prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
     if len(prompts) != 1:
         raise InputError(f"there are {len(prompts)} prompts: send one per request")

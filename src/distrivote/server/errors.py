@@ -5,7 +5,7 @@
 400 invalid_request_error    424 engine_error (configuration)     500 server_error
 502 engine_error (retryable)
 
-Clients retry 408, 409, 429 and 5xx, so nothing has such a status that only a change can help against.
+Clients retry 408, 409, 429 and 5xx, so no error has such a status if a retry can't succeed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class UnknownModelError(InputError):
 
 
 class Failure(NamedTuple):
-    """What a client is told of an error."""
+    """An error as it is reported to a client."""
 
     status: int
     kind: str
@@ -76,9 +76,9 @@ class Failure(NamedTuple):
 
 
 def failure_of(error: BaseException, fields: Fields = API) -> Failure:
-    """Return what a client is told of an error; of mistakes of our own, no more than that there was one.
+    """Return the reply for an error; for a bug of ours it says only that there was one.
 
-    `fields` are those of its request: hints are in their words.
+    `fields` are those of its request: hints use their names.
     """
     if isinstance(error, DistrivoteError):
         return _of_error(error, error.in_words(fields.spell), fields.param(error.argument))
@@ -118,7 +118,7 @@ def _of_status(status: int, detail: str) -> Failure:
 
 
 def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[str]) -> Failure:
-    """Return what a client is told of fields that do not fit; `known` are those that exist.
+    """Return the reply for invalid fields; `known` are the fields that exist.
 
     Unknown fields are named first.
     """
@@ -151,7 +151,7 @@ def failure_of_validation(errors: Sequence[Mapping[str, Any]], known: Sequence[s
 
 
 def _path(loc: Sequence[str | int]) -> str:
-    """Return where in a request something is, as in distrivote.ssc.alpha.
+    """Return the path of a field in a request, as in distrivote.ssc.alpha.
 
     >>> _path(("body", "distrivote", "ssc", "SscFields", "alpha"))
     'distrivote.ssc.alpha'
@@ -161,7 +161,7 @@ def _path(loc: Sequence[str | int]) -> str:
 
 
 _UNION_TAGS = {"SscFields", "TextPart", "bool", "str", "list[str]", "list[TextPart]"}
-"""What pydantic puts into a place where a field may be of several kinds."""
+"""What pydantic adds to the path of a field that may have several types."""
 
 
 def to_json(value: object) -> bytes:
@@ -179,6 +179,6 @@ def failure_reply(failure: Failure) -> Response:
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """Answer a request that failed; Starlette calls it."""
+    """Answer a request that failed; called by Starlette."""
     fields = PAGE if request.url.path.startswith("/api/") else API
     return failure_reply(failure_of(error, fields))

@@ -1,4 +1,4 @@
-"""Requests that go to the upstream once, as they are: no vote, the same bytes back.
+"""Requests that are forwarded to the upstream once, unchanged: no vote, and the reply is returned unchanged.
 
 Only a short list of addresses is forwarded, because the operator's key pays for it. Limits, the client's own
 key, the log and the metrics apply to them as to votes. A JSON reply says that it was not voted on; any other
@@ -24,7 +24,7 @@ from distrivote.server.schemas import ChatRequest, CompletionRequest
 from distrivote.server.streaming import ClientGone, EventStream, unless_gone
 
 PATHS = ("/v1/embeddings", "/v1/moderations", "/v1/rerank")
-"""Addresses besides those of votes that are forwarded."""
+"""Paths that are forwarded in addition to those of votes."""
 
 HEADER = "x-distrivote"
 _LARGEST_JSON = 8 << 20
@@ -32,11 +32,11 @@ _LARGEST_JSON = 8 << 20
 
 _LONGEST_NAME = 120
 _MISSING = (404, 405, 501)
-"""What servers say of addresses that they do not have."""
+"""Statuses with which servers answer for paths that they do not have."""
 
 
 async def named_model(service: Service, request: Request, name: str) -> NamedModel:
-    """Return which model a request names, and record it; a name that does not exist may be any text."""
+    """Return which model a request names, and record it, as "unlisted" if it does not exist."""
     named = await service.models.named(name)
     record_of(request).model = named.model if service.models.knows(named.model) else "unlisted"
     return named
@@ -51,7 +51,7 @@ def why_forwarded(service: Service, body: ChatRequest | CompletionRequest, named
     own = None if body.distrivote is None else body.distrivote.budget
     why = why_not_voted(body, own or named.budget or settings.budget)
     if why is None and named.model != service.models.default and named.method is None:
-        # Whoever sends settings of the vote wants one.
+        # A request with settings of the vote wants a vote.
         why = None if body.distrivote is not None else _other_model(service, named.model)
     if why is not None and not forwards(service):
         raise InputError(f"{why}: leave that out, or use a server that forwards it")
@@ -59,7 +59,7 @@ def why_forwarded(service: Service, body: ChatRequest | CompletionRequest, named
 
 
 def forwards(service: Service) -> bool:
-    """Say whether requests that no vote fits are forwarded."""
+    """Return whether requests that can't be voted on are forwarded."""
     return isinstance(service.backend.engine, Upstream) and not service.backend.settings.strict
 
 
@@ -74,12 +74,12 @@ def _other_model(service: Service, model: str) -> str:
 async def forward_request(
     service: Service, request: Request, path: str, why: str, model: str | None = None
 ) -> Response:
-    """Send a request to the upstream and return its reply as it comes.
+    """Send a request to the upstream and return its reply as it arrives.
 
     Args:
         service: The server.
         request: The request.
-        path: The address after /v1/.
+        path: The path after /v1/.
         why: Why it is not voted on.
         model: The name that the upstream knows the model by.
     """
@@ -92,7 +92,7 @@ async def forward_request(
     try:
         reply = await unless_gone(request, stack.enter_async_context(engine.forward(path, content)))
         if reply.status == 401:
-            # The client's own key was right.
+            # The client's own key was accepted, so 401 would mislead it.
             raise SetupError("the upstream refused the key that this server has for it")
         if reply.content_type.startswith("application/json"):
             whole = await unless_gone(request, _whole(reply))

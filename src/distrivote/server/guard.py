@@ -1,6 +1,6 @@
-"""Checks before every request (key, host name, size and time of the body), and security headers for replies.
+"""Checks of every request (key, host name, size and timeout of the body), and security headers for replies.
 
-A plain ASGI middleware: it sees headers and bytes, and knows nothing of what is asked.
+A plain ASGI middleware: it sees headers and bytes, and does not parse the body.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from distrivote.server.errors import failure_of, failure_reply
 from distrivote.server.settings import Settings
 
 GUARDED = ("/v1", "/api", "/metrics")
-"""Where the key is needed: everywhere except the page's files, /health, /ready and the documentation."""
+"""Paths that need the key: all except the page's files, /health, /ready and the documentation."""
 
 HEADERS = {
-    # Scripts and styles come from files of our own only, without eval; model output is never markup.
+    # Scripts and styles are loaded from this server only, without eval; model output is never markup.
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
         " font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -34,11 +34,11 @@ HEADERS = {
 
 
 class ServerMistake(Exception):
-    """A bug as the log shows it: its type and places, without its text, which may quote a request."""
+    """An unexpected exception as logged: type and code locations, no message (it may quote a request)."""
 
 
 def places_of(error: BaseException) -> str:
-    """Return the kind of an error and the places that it went through, the innermost first.
+    """Return the type of an exception and the code locations of its traceback, the innermost first.
 
     >>> places_of(KeyError("a question"))
     'KeyError'
@@ -93,7 +93,7 @@ class Guard:
         try:
             await self._app(scope, self._counted(receive), send_safely)
         except Exception as error:
-            # Starlette answers mistakes of our own outside of this layer, where replies have no safe headers.
+            # Starlette answers unexpected exceptions outside of this middleware, without security headers.
             if not begun:
                 await failure_reply(failure_of(error))(scope, receive, send_safely)
             raise ServerMistake(places_of(error)) from None
@@ -101,7 +101,7 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         if "transfer-encoding" in headers and "content-length" in headers:
-            # Two lengths of one body: a proxy in front may have believed the other.
+            # Two lengths for one body: a proxy in front may have used the other one (request smuggling).
             raise HTTPException(400, "the request has Content-Length and Transfer-Encoding: send one of them")
         if self._hosts and _name(headers.get("host", "")).lower() not in self._hosts:
             raise HTTPException(403, f"this server is addressed by {', '.join(self._hosts)} only")

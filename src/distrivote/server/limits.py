@@ -1,4 +1,4 @@
-"""How many requests run at once, and in what order they use the engine.
+"""How many requests are in progress at a time, and in what order they use the engine.
 
 Everything here runs in the event loop and needs no locks.
 """
@@ -14,7 +14,7 @@ from distrivote.nouns import count, verb
 from distrivote.server.errors import RETRY_SECONDS, BusyError
 
 N_COUNTING = 1
-"""Votes that are counted at once. Python runs one of them at a time, and two that take turns are both late:
+"""Votes that are computed at a time. Python runs one of them at a time, and two that alternate are both late:
 on a busy machine with 16 clients the 99th percentile was 1.5 to 2.8 medians with one, 2.7 to 4.0 with two."""
 
 
@@ -42,17 +42,17 @@ class RequestLimit:
 
 
 class EngineQueue:
-    """First come, first served, for an engine that takes one call at a time; other engines do not queue."""
+    """A first-in, first-out queue for engines that take one call at a time; others do not queue."""
 
     def __init__(self, engine: Engine) -> None:
         self._concurrent = engine.concurrent
         self._tickets: list[object] = []
         self._moved = asyncio.Event()
         self.counting = asyncio.Semaphore(N_COUNTING)
-        """Held while a vote is counted."""
+        """Held while a vote is computed."""
 
     def join(self) -> object:
-        """Join the end of the queue and return a ticket, which the other methods take."""
+        """Join the end of the queue and return a ticket, the argument of the other methods."""
         ticket = object()
         self._tickets.append(ticket)
         return ticket

@@ -1,4 +1,4 @@
-"""`POST /api/ask`: the page's question, as events that show how the answer comes about.
+"""`POST /api/ask`: the page's question, answered by events that show the vote as it develops.
 
 docs/server-events.md has the JSON of every event.
 """
@@ -76,7 +76,7 @@ async def _updates(
                 yield "progress", _progress(update, question)
                 if (more := shown.more_of(update.progress)) is not None:
                     yield "partial", more
-                # After the last one of a burst nothing else may come for minutes: what is due is sent now.
+                # After a burst no trajectory may arrive for minutes: a pending tally is sent now.
                 if shown.is_behind:
                     yield "tally", await asyncio.to_thread(shown.tally, poll)
             elif isinstance(update, Trajectory):
@@ -91,7 +91,7 @@ async def _updates(
 
 
 class _Shown:
-    """What the page has been sent."""
+    """What has been sent to the page."""
 
     def __init__(self) -> None:
         self._n_told = self._n_tallied = 0
@@ -101,7 +101,7 @@ class _Shown:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the last tally lacks trajectories that the page has."""
+        """Whether the page has trajectories that are not in the last tally."""
         return self._has_answer and self._n_tallied < self._n_told
 
     @property
@@ -113,7 +113,7 @@ class _Shown:
         self._has_answer = self._has_answer or told["answer"] is not None
 
     def tally(self, poll: Poll) -> TallyDocument:
-        """Return the vote on the trajectories that the page has; nothing is withheld yet."""
+        """Return the vote on the trajectories that were sent to the page; nothing is withheld yet."""
         solution = poll.so_far(self._n_told)
         document = tally_document(
             solution.tally, solution.ballot, [each.index for each in solution.trajectories]
@@ -122,7 +122,7 @@ class _Shown:
         return document
 
     def more_of(self, progress: Progress) -> dict[str, Any] | None:
-        """Return what is new of the trajectory that is shown while it grows, None if nothing is."""
+        """Return the new text of the trajectory that is shown during sampling, None if there is none."""
         partial = None if progress.partial is None else progress.partial()
         if partial is None or partial == self._partial or not partial.text:
             return None
@@ -160,7 +160,7 @@ def _started(service: Service, question: Question, poll: Poll) -> dict[str, Any]
 
 
 def steering_json(controller: Controller | None, split: str) -> dict[str, Any] | None:
-    """Return the settings of a controller, None if it has none to show."""
+    """Return the settings of a controller that are shown, None if there are none."""
     settings = {} if controller is None else controller.settings()
     return settings | {"split": split} if settings else None
 

@@ -1,4 +1,4 @@
-"""Counts for Prometheus, in its text format; they change in the event loop only."""
+"""Metrics for Prometheus, in its text format; they are updated in the event loop only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0
 
 
 class Metrics:
-    """What happened since the server started."""
+    """Counters since the start of the server."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
@@ -25,7 +25,7 @@ class Metrics:
         self._n_votes = 0
 
     def ended(self, record: RequestRecord) -> None:
-        """Count a request by how it ended, and its tokens by what they were spent on."""
+        """Count a request by its status, and its tokens by their outcome."""
         self._requests[record.endpoint, record.status] += 1
         self._tokens[record.outcome] += record.n_tokens
         self._prompt_tokens[record.outcome] += record.n_prompt_tokens
@@ -42,22 +42,22 @@ class Metrics:
             self._buckets[most] += answered.seconds <= most
 
     def text(self, n_active: int) -> str:
-        """Return all counts, with the number of requests in progress."""
+        """Return all metrics, including the number of requests in progress."""
         lines = _head("requests_total", "counter", "Requests by endpoint and HTTP status; 499: cancelled.")
         for (endpoint, status), n in sorted(self._requests.items()):
             lines.append(f'distrivote_requests_total{{endpoint="{endpoint}",status="{status}"}} {n}')
-        lines += _head("requests_under_way", "gauge", "Requests that are sampled for, forwarded or queued.")
+        lines += _head("requests_under_way", "gauge", "Requests in progress: sampling, forwarded or queued.")
         lines.append(f"distrivote_requests_under_way {n_active}")
         for name, counts, meaning in (
-            ("tokens_total", self._tokens, "Sampled tokens by what became of them."),
-            ("prompt_tokens_total", self._prompt_tokens, "Prompt tokens of all trajectories, likewise."),
+            ("tokens_total", self._tokens, "Sampled tokens by outcome."),
+            ("prompt_tokens_total", self._prompt_tokens, "Prompt tokens of all trajectories by outcome."),
         ):
             lines += _head(name, "counter", meaning)
             lines += [f'distrivote_{name}{{outcome="{key}"}} {n}' for key, n in sorted(counts.items())]
         for name, meaning in _TOTALS.items():
             lines += _head(f"{name}_total", "counter", meaning)
             lines.append(f"distrivote_{name}_total {self._totals[name]}")
-        lines += _head("vote_seconds", "histogram", "From the engine's start to the vote.")
+        lines += _head("vote_seconds", "histogram", "Seconds from the start of sampling to the vote.")
         for most in _BUCKETS:
             lines.append(f'distrivote_vote_seconds_bucket{{le="{most:g}"}} {self._buckets[most]}')
         lines.append(f'distrivote_vote_seconds_bucket{{le="+Inf"}} {self._n_votes}')
@@ -72,7 +72,7 @@ _TOTALS = {
     "trajectories": "Trajectories that were voted on.",
     "tokens_saved": "Tokens that stopping rules saved, estimated.",
     "reflections": "Texts that SelfStepConf injected.",
-    "overruled": "Votes that ended otherwise than majority voting.",
+    "overruled": "Votes whose winner differs from that of majority voting.",
 }
 
 

@@ -1,6 +1,6 @@
-"""Which models there are: the one that is voted for by default, and all others that an upstream has.
+"""The models of the server: the default one, and all others that an upstream has.
 
-Every model is served by its name and as METHOD@BUDGET/MODEL. The upstream's list is kept for a minute.
+Every model is served by its name and as METHOD@BUDGET/MODEL. The upstream's list is cached for a minute.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from distrivote.server.errors import UnknownModelError
 _NAMED = re.compile(r"(?P<method>[^/@]+)@(?P<budget>\d{1,9})/(?P<model>.+)", re.DOTALL | re.ASCII)
 
 BUDGETS = (8, 16, 32, 128)
-"""Budgets that the list has names for."""
+"""Budgets that appear in the list of models."""
 
 USUAL = 16
-"""The one of them that the list has for other models than the default."""
+"""The only budget that is listed for models other than the default."""
 
 _KEPT_SECONDS = 60.0
 _SHORTEST_SECONDS = 2.0
-"""After which an unknown name is reason enough to ask again."""
+"""Age of the cached list after which an unknown name makes the server ask the upstream again."""
 
 _MOST_NAMED = 8
 
 
 class NamedModel(NamedTuple):
-    """A model's name, and what stands before it."""
+    """A model's name, with the method and the budget before it."""
 
     method: str | None
     budget: int | None
@@ -38,12 +38,12 @@ class NamedModel(NamedTuple):
 
 
 def parse_model(name: str, known: list[str], *, lists_all: bool = True) -> NamedModel:
-    """Return what a model name says: MODEL or METHOD@BUDGET/MODEL.
+    """Parse a model name: MODEL or METHOD@BUDGET/MODEL.
 
     Args:
         name: The name.
         known: The models that there are.
-        lists_all: Whether there are no others; else any name is taken.
+        lists_all: Whether there are no others; if not, any name is accepted.
 
     >>> parse_model("dis-gmm@16/Qwen/Qwen3-8B", ["Qwen/Qwen3-8B"])
     NamedModel(method='dis-gmm', budget=16, model='Qwen/Qwen3-8B')
@@ -75,7 +75,7 @@ class Models:
 
     @property
     def default(self) -> str:
-        """The model that is voted for unless a request names another."""
+        """The default model."""
         return self._engine.model
 
     async def names(self, max_age: float = _KEPT_SECONDS) -> list[str]:
@@ -83,7 +83,7 @@ class Models:
         return [self.default, *await self._listed(max_age)]
 
     async def _listed(self, max_age: float) -> list[str]:
-        """Return the other models of the upstream; none without one, or if it does not list them."""
+        """Return the other models of the upstream; empty without an upstream, or if it does not list them."""
         if not isinstance(self._engine, Upstream):
             return []
         async with self._asking:
@@ -107,7 +107,7 @@ class Models:
             return parse_model(name, await self.names(_SHORTEST_SECONDS), lists_all=self._lists)
 
     def knows(self, model: str) -> bool:
-        """Say whether a model is the default one or was listed."""
+        """Return whether a model is the default one or was listed."""
         return model == self.default or model in (self._others or ())
 
     def engine(self, model: str) -> Engine:
@@ -117,7 +117,7 @@ class Models:
         return self._engine
 
     async def listed_names(self, method: str, max_budget: int) -> list[str]:
-        """Return the names for the list of models: each plain, and with methods and budgets before it."""
+        """Return the names for the list of models: each plain, and with methods and budgets as prefixes."""
         default, *others = await self.names()
         votes = [f"{method}@{n}" for n in BUDGETS if n <= max_budget]
         usual = [f"{each}@{USUAL}" for each in dict.fromkeys((method, METHOD)) if max_budget >= USUAL]

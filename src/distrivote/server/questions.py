@@ -1,6 +1,6 @@
 """From the fields of a request to a question: what is asked, how it is sampled, how it is voted on.
 
-What can be wrong with a request is found here, before anything is sampled. `Question` is what the rest of
+Requests are validated here, before anything is sampled. `Question` is what the rest of
 the server works with; it does not say which endpoint the request came from.
 """
 
@@ -32,12 +32,12 @@ from distrivote.voting.probability import Calibration
 from distrivote.voting.stopping import StopRule, stop_rule
 
 _MOST_PLACES = 8
-"""How often a template may have the question: else a request of a few megabytes becomes terabytes."""
+"""How often a template may contain {question}: unlimited, a request of megabytes becomes terabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation(Problem):
-    """A problem that is put as turns of a conversation, as a client wrote them."""
+    """A problem given as the turns of a conversation, as the client wrote them."""
 
     turns: tuple[Message, ...] = ()
 
@@ -50,7 +50,7 @@ class Question:
     """Everything that a request asks for."""
 
     engine: Engine
-    """Samples for it."""
+    """The engine that samples for it."""
 
     problem: Problem
     method: Pipeline
@@ -59,34 +59,34 @@ class Question:
     params: SamplingParams
     stop_when: StopRule | None = None
     answer: str | Kind = ANSWER
-    """What an answer is."""
+    """The kind of answer."""
 
     same: str | None = None
-    """When two answers are one; None: as the kind of answer says."""
+    """When two answers are the same; None: the default of the kind of answer."""
 
     run_code: bool = False
     strict: bool = False
     """Whether replies without any answer are an error."""
 
     split: str = SPLIT
-    """Where the controller's steps end, by name."""
+    """The splitter of the controller's steps, by name."""
 
     model: str = ""
-    """The name that the request gave."""
+    """The model name in the request."""
 
     return_trajectories: bool = False
     min_probability: float = MIN_PROBABILITY
-    """An answer below it is withheld."""
+    """An answer with a lower probability is withheld."""
 
     calibration: Calibration = field(default_factory=Calibration)
     model_trust: ModelTrust | None = field(default=None, compare=False)
     """Learns from the confidences of this question."""
 
     measure: str | None = None
-    """What a confidence is; None: as `solve` has it."""
+    """The measure of confidence; None: the default of `solve`."""
 
     def poll(self, *, eager: bool = False) -> Poll:
-        """Return the poll on this question; `eager` as `Poll` has it."""
+        """Return the poll on this question; `eager` is the argument of `Poll`."""
         return Poll(
             self.problem,
             budget=self.budget,
@@ -120,7 +120,7 @@ def conversation_of(turns: Sequence[Message], template: str | None) -> Problem:
     asked = next((turn for turn in reversed(turns) if turn.role == "user"), turns[-1])
     if not asked.content.strip():
         raise InputError("the last message is empty: ask something")
-    if turns[-1] is not asked:  # what a tool returned goes on with the question before it
+    if turns[-1] is not asked:  # the result of a tool belongs to the question before it
         return Conversation(asked.content, template="plain", turns=tuple(turns))
     last = Problem(asked.content, template=_checked(template or "plain"))
     put = [message._replace(more=asked.more) for message in last.messages()]
@@ -161,7 +161,7 @@ def question_of(
             error.argument = "model"
         raise
     problem = conversation_of(turns, fields.template)
-    # A reflection would break a tool call or an object in two.
+    # A reflection would be injected into the middle of a tool call or an object.
     is_unsteered = kind is not None and not fields.ssc
     return Question(
         engine=backend.engine,
@@ -219,7 +219,7 @@ def question_of_page(body: AskRequest, backend: Backend) -> Question:
 
 
 def _checked(template: str) -> str:
-    """Return a template by name; a text of the client's own is taken too, if it holds {question}."""
+    """Return a template by name, or the client's own text if it contains {question}."""
     if template.count("{question}") > _MOST_PLACES:
         raise InputError(
             f"the template has {{question}} more than {_MOST_PLACES} times",
@@ -231,7 +231,7 @@ def _checked(template: str) -> str:
 
 
 def _same(asked: str | None, settings: Settings) -> str | None:
-    """Return when two answers are one; a judge or a command is the server's own setting only."""
+    """Return when two answers are the same; only the server's settings may name a judge or a command."""
     return settings.same if asked is None else equality(asked).name
 
 
@@ -242,7 +242,7 @@ def _answer(asked: str | None, settings: Settings) -> str | Kind:
 
 def _method(method: str | None, backend: Backend, fields: VoteFields | AskRequest) -> Pipeline:
     pipeline = backend.pipeline if method is None else parse_method(method)
-    # A promise about errors is one about votes on each question by itself.
+    # A promise about errors holds only if each question is voted on independently.
     is_alone = _max_error(fields, backend.settings) is not None
     if pipeline.trust is None or backend.model_trust is None or is_alone:
         return pipeline
@@ -304,7 +304,7 @@ def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
 
 
 def _left_out(body: SharedRequest, max_tokens: int | None, backend: Backend) -> tuple[str, ...]:
-    """Return the fields that nobody set, for which an upstream has defaults of its own."""
+    """Return the fields that are not sent because nobody set them: the upstream's defaults apply."""
     if not isinstance(backend.engine, Upstream):
         return ()
     names = ("temperature", "top_p", "top_k", "min_p")

@@ -1,4 +1,4 @@
-"""`GET /ready`: whether the upstream would answer, asked at most every few seconds."""
+"""`GET /ready`: whether the upstream would answer, checked at most once every few seconds."""
 
 from __future__ import annotations
 

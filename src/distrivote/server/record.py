@@ -1,4 +1,4 @@
-"""One record per request: what it asked for, what it cost and how it ended; never what was said.
+"""One record per request: what it asked for, what it cost and how it ended; never its content.
 
 `Records` is the outermost layer of the application. It makes the record, which the rest of the server fills,
 and at the end writes the log line, counts the request in the metrics and closes its span.
@@ -20,7 +20,7 @@ from distrivote.server.tracing import Tracing
 LOG = logging.getLogger("distrivote.server")
 
 GONE = 499
-"""The status of a request whose client went away."""
+"""The status of a request whose client disconnected."""
 
 _KEY = "distrivote.record"
 _UNSAFE = re.compile(r"[^!-~]|[\"=]")
@@ -29,32 +29,32 @@ _LONGEST_NAME = 120
 
 @dataclass(slots=True)
 class RequestRecord:
-    """What is known of a request when it is over."""
+    """The facts of a request, complete at its end."""
 
     endpoint: str
-    """What metrics count it as; empty: not counted."""
+    """Its endpoint in the metrics; empty: not counted."""
 
     model: str = ""
-    """Its name, if there is such a model; a name that does not exist may be any text."""
+    """The model's name if there is such a model, else "unlisted": a client may send any text."""
 
     method: str | None = None
     budget: int | None = None
     voted: bool = False
     forwarded: bool = False
     n_tokens: int = 0
-    """Sampled for it, also if nothing came of them."""
+    """Tokens sampled for it, including those of failed and cancelled requests."""
 
     n_prompt_tokens: int = 0
-    """Of all trajectories."""
+    """Prompt tokens of all trajectories."""
 
     status: int = 0
-    """Of the reply, or of the error that ended its stream."""
+    """The status of the reply, or of the error that ended its stream."""
 
     begun: float = field(default_factory=time.monotonic)
 
     @property
     def outcome(self) -> str:
-        """What its tokens were spent on: voted, forwarded, cancelled or failed."""
+        """Its outcome, by which its tokens are counted: voted, forwarded, cancelled or failed."""
         if self.status == GONE:
             return "cancelled"
         if self.forwarded:
@@ -62,7 +62,7 @@ class RequestRecord:
         return "voted" if self.voted else "failed"
 
     def fields(self, seconds: float) -> dict[str, str]:
-        """Return what the log line says."""
+        """Return the fields of the log line."""
         known = {"status": str(self.status)}
         if self.model:
             known["model"] = _UNSAFE.sub("?", self.model[:_LONGEST_NAME])
@@ -84,7 +84,7 @@ class Records:
     """Logs, counts and traces every request."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, endpoints: dict[str, str]) -> None:
-        """Wrap an application; `endpoints` are the addresses that are counted, with the names for them."""
+        """Wrap an application; `endpoints` are the counted paths with their names in the metrics."""
         self._app, self._metrics, self._endpoints = app, metrics, endpoints
         self._tracing = Tracing()
 

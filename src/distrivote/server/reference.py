@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page that needs no script and nothing from outside."""
+"""The OpenAPI document as a page without scripts and without resources from other servers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ h2 { margin-top: 2.5rem; border-top: 1px solid #8884; padding-top: 1rem; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; }
 """
-"""At docs.css: the pages' policy allows no style inside of them."""
+"""Served as docs.css: the content security policy forbids inline styles."""
 
 
 def reference_page(document: Mapping[str, Any]) -> str:
-    """Return the page: every address with what it takes and gives."""
+    """Return the page: every path with the fields of its request and its replies."""
     info = document["info"]
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
@@ -50,7 +50,7 @@ def _body(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> list[str]
 
 
 def _fields(schema: Mapping[str, Any], schemas: Mapping[str, Any], prefix: str) -> list[str]:
-    """Return the fields of an object as a table, those of objects inside it below."""
+    """Return the fields of an object as a table, followed by the tables of nested objects."""
     schema = schemas[schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
     rows, below = [], []
     for name, field in schema.get("properties", {}).items():

@@ -1,7 +1,7 @@
-"""From a question to a reply in OpenAI's words, whole or streamed; what its endpoints share.
+"""From a question to a reply in OpenAI's format, as one document or streamed; shared by OpenAI's endpoints.
 
-A stream begins with progress, in events of a kind that the endpoint has anyway and with a `distrivote` object
-in them, so that a client which does not know them sees nothing new. Then comes the text, in pieces, and with
+A stream begins with progress, in events of a type that the endpoint has anyway and with a `distrivote` object
+in them, so that other clients can ignore it. Then comes the text, in pieces, and at
 its end the vote. How an endpoint writes all that is its `Shape`.
 """
 
@@ -53,10 +53,10 @@ class Service(NamedTuple):
 
 
 class Best(NamedTuple):
-    """What is shown of a vote."""
+    """The parts of a vote that the reply shows."""
 
     text: str
-    """Without thinking and tool calls."""
+    """The text without thinking and tool calls."""
 
     finish_reason: str
     reasoning: str = ""
@@ -64,7 +64,7 @@ class Best(NamedTuple):
 
     @property
     def pieces(self) -> list[str]:
-        """The text as a stream has it."""
+        """The text in the pieces that are streamed."""
         return pieces_of(self.text)
 
 
@@ -78,7 +78,7 @@ class Shape(Protocol):
         """Yield the first events of a stream."""
 
     def progress(self, update: dict[str, Any]) -> bytes:
-        """Return the event for some progress."""
+        """Return a progress event."""
 
     def outcome(self, answered: Answered) -> Iterator[bytes]:
         """Yield the events with the text and the vote, up to the end of the stream."""
@@ -143,7 +143,7 @@ async def _events(
 async def _progress(
     service: Service, question: Question, record: RequestRecord
 ) -> AsyncGenerator[dict[str, Any] | Answered]:
-    """Yield what a client may want to show meanwhile, a few times a second, and the outcome."""
+    """Yield updates for display, a few times a second, and finally the outcome."""
     n_done, shown = 0, 0.0
     async with aclosing(ask(service.queue, question, question.poll(), record)) as updates:
         async for update in updates:
@@ -182,7 +182,7 @@ def pieces_of(text: str) -> list[str]:
 
 
 def best_of(answered: Answered) -> Best:
-    """Return what is shown of a vote: the best reply, or why the answer is withheld."""
+    """Return what the reply shows of a vote: the best reply, or why the answer is withheld."""
     solution = answered.solution
     reason = withheld_sentence(solution.tally, solution.min_probability)
     if reason is not None:

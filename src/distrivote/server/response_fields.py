@@ -1,4 +1,4 @@
-"""What a request to `/v1/responses` asks, in the fields of a chat request.
+"""Translates a request to `/v1/responses` into the fields of a chat request.
 
 A conversation is in `input`: a text, or items (messages, function calls and their results). Tools and formats
 are written flatter than in chat. Items of earlier reasoning are left out: models do not read them again.
@@ -34,11 +34,11 @@ _NOT_SENT = frozenset(
         *("context_management", "stream_options", "model", "metadata"),
     ]
 )
-"""Fields that have another place in a chat request, or no meaning in one."""
+"""Fields that are elsewhere in a chat request, or have no meaning in one."""
 
 
 def check_state(body: ResponsesRequest) -> None:
-    """Raise InputError if a request needs replies that the server would have stored."""
+    """Raise InputError if a request refers to stored replies: this server stores none."""
     for name in _STATEFUL:
         if getattr(body, name):
             hint = "leave it out" if name in ("background", "prompt") else "send the conversation as `input`"
@@ -53,7 +53,7 @@ def check_state(body: ResponsesRequest) -> None:
 
 
 def why_not_chat(body: ResponsesRequest) -> str | None:
-    """Return why a request can't be put as a chat of texts and function tools, None if it can."""
+    """Return why a request can't be expressed as a chat with texts and function tools, None if it can."""
     if body.top_logprobs or any("logprobs" in each for each in body.include or ()):
         return (
             "top_logprobs or include asks for log-probabilities, which are those of one reply, not of a vote"
@@ -143,7 +143,7 @@ def _text(content: object) -> str:
 
 
 def _add_call(messages: list[dict[str, Any]], item: Mapping[str, Any]) -> None:
-    """Add a function call to the assistant's turn, which has several if calls were made together."""
+    """Add a function call to the assistant's turn; parallel calls share one turn."""
     name, arguments = item.get("name"), item.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, str):
         raise InputError(

@@ -1,6 +1,6 @@
 """`/v1/responses`: OpenAI's newer endpoint, answered with a vote as chat is; nothing is stored.
 
-docs/server.md says which of its fields are taken.
+docs/server.md lists the supported fields.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class ResponseShape:
         yield self._event("response.content_part.done", **place, part=part)
 
     def failure(self, failure: Failure) -> bytes:
-        # Clients raise an error for what has a field `error`, also where they do not know the event.
+        # Clients raise an error for any event with a field `error`, even of an unknown type.
         told = {"code": failure.code or failure.kind, "message": failure.message, "param": failure.param}
         return self._event("error", **told, **failure.body)
 

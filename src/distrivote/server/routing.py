@@ -1,8 +1,8 @@
 """What happens to a request: it is voted on, forwarded to the upstream as it is, or refused.
 
-A vote needs several independent samples of a text. What no vote fits (images, n > 1, log-probabilities for
-the client, temperature 0) goes to the upstream once, unchanged; a server that is strict, or has no upstream,
-refuses it in a sentence. Fields that only the upstream knows go with every trajectory of a vote.
+A vote needs several independent samples of a text. Other requests (images, n > 1, log-probabilities for
+the client, temperature 0) are sent to the upstream once, unchanged; a strict server, or one without upstream,
+refuses them. Fields that only the upstream knows are sent with every trajectory of a vote.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OWN = frozenset(
         *("logprobs", "top_logprobs", "echo", "best_of", "modalities"),
     ]
 )
-"""Fields that a vote reads itself."""
+"""Fields that the vote itself uses."""
 
 _HARMLESS = frozenset(
     [
@@ -33,7 +33,7 @@ _HARMLESS = frozenset(
         *("response_format", "prediction", "web_search_options"),
     ]
 )
-"""Fields that an engine in this process may pass over."""
+"""Fields that an engine in this process may ignore."""
 
 
 _NOTHING: tuple[Any, ...] = (0, False, [], {}, "")
@@ -66,7 +66,7 @@ def why_not_voted(body: ChatRequest | CompletionRequest, budget: int) -> str | N
 
 
 def kind_asked(body: ChatRequest | CompletionRequest) -> Kind | None:
-    """Return the kind of answer that the fields of a request ask for, None if they leave it open."""
+    """Return the kind of answer that the fields of a request ask for, None if they name none."""
     if not isinstance(body, ChatRequest):
         return None
     if body.tools and body.tool_choice != "none":
@@ -81,7 +81,7 @@ def kind_asked(body: ChatRequest | CompletionRequest) -> Kind | None:
 
 
 def upstream_fields(body: ChatRequest | CompletionRequest, has_upstream: bool) -> dict[str, Any]:
-    """Return the fields that go to the upstream with every trajectory.
+    """Return the fields that are sent to the upstream with every trajectory.
 
     Without an upstream there are none; InputError if the model in this process can't honour one.
     """

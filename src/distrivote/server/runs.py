@@ -1,6 +1,6 @@
-"""A stored run for the page to look at; nothing is written. docs/server-events.md has the JSON.
+"""A stored run as the page shows it; read-only. docs/server-events.md has the JSON.
 
-The run is opened anew for each request, so one that is still growing shows what it has.
+The run is opened again for each request, so a run that is still being sampled shows its current state.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from distrivote.voting.scales import Scale
 from distrivote.voting.vote import vote
 
 _SHOWN = 300
-"""Characters of a question in the list of all."""
+"""Characters of a question's text in the list of questions."""
 
 _VOTE_COLUMNS = (
     "question_id",
@@ -56,7 +56,7 @@ _STEP_COLUMNS = (
 
 
 def run_json(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a run is about."""
+    """Return the facts of a run: model, settings and counts."""
     run = Run.open(path)
     manifest, questions = run.manifest, run.questions()
     return {
@@ -78,12 +78,12 @@ def run_json(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _method(name: str) -> Pipeline:
-    with only_loaded():  # it came in a request
+    with only_loaded():  # the name came in a request
         return parse_method(name)
 
 
 def questions_json(path: str | os.PathLike[str], method: str) -> dict[str, Any]:
-    """Return every question with what the method and the majority say of it."""
+    """Return every question with its vote by the method and by majority."""
     pipeline = _method(method)
     method, facts = pipeline.name, _facts(Run.open(path))
     rows: list[RunRow] = []
@@ -110,7 +110,7 @@ def questions_json(path: str | os.PathLike[str], method: str) -> dict[str, Any]:
 
 
 def _facts(run: Run) -> dict[str, dict[str, Any]]:
-    """Return by id what does not depend on the method."""
+    """Return, by question id, the facts that do not depend on the method."""
     table = run.table(("question_id", "answer_class", "correct", "n_tokens", "ground_truth", "question"))
     classes = table["answer_class"]
     answered = pc.greater_equal(classes, 0)
@@ -146,7 +146,7 @@ def _rows(results: Results, facts: dict[str, dict[str, Any]]) -> list[RunRow]:
 def question_json(
     path: str | os.PathLike[str], question_id: str, method: str, calibration: Calibration | None = None
 ) -> RunQuestion:
-    """Return the vote on one question, and its trajectories without their texts."""
+    """Return the vote on one question and its trajectories, without texts."""
     pipeline = _method(method)
     run = Run.open(path)
     table = run.table((*_VOTE_COLUMNS, *_STEP_COLUMNS, "question"), question_id)
@@ -174,7 +174,7 @@ def question_json(
 
 
 def _believing(path: str | os.PathLike[str], pipeline: Pipeline) -> Pipeline:
-    """Return the method with what the run's own questions say of its confidences, as in the list of all."""
+    """Return the method with the trust learned from all questions of the run, as in their list."""
     if pipeline.trust is None:
         return pipeline
     with open_table(str(path), Columns()) as table:
@@ -183,7 +183,7 @@ def _believing(path: str | os.PathLike[str], pipeline: Pipeline) -> Pipeline:
 
 
 def _answers(rows: list[dict[str, Any]]) -> list[str | None]:
-    """Return each row's answer under the label of its class."""
+    """Return each row's answer as the label of its class."""
     labels: dict[int, str] = {}
     return [
         labels.setdefault(row["answer_class"], row["answer"]) if row["answer_class"] >= 0 else None
@@ -207,7 +207,7 @@ def sample_json(path: str | os.PathLike[str], question_id: str, sample: int) -> 
 
 
 def _right(rows: list[dict[str, Any]], answers: list[str | None], winner: Answer | None) -> bool | None:
-    """Say whether an answer is right: what most rows say that gave it."""
+    """Return whether an answer is right, by the majority of the rows that gave it."""
     told = [
         row["correct"]
         for row, answer in zip(rows, answers, strict=True)
@@ -219,6 +219,6 @@ def _right(rows: list[dict[str, Any]], answers: list[str | None], winner: Answer
 
 
 def _threshold(controller: Controller | None) -> dict[str, float] | None:
-    """Return the two settings that a threshold is made of, None if there is no threshold."""
+    """Return the two settings that determine a threshold, None if there is no threshold."""
     settings = {} if controller is None else controller.settings()
     return {name: float(settings[name]) for name in ("alpha", "delta")} if settings else None

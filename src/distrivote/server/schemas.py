@@ -1,4 +1,4 @@
-"""What requests and replies look like on the wire; pydantic stays in this file.
+"""The JSON of requests and replies; the only module that uses pydantic.
 
 A field that is not here is an error inside `distrivote`, and one of the upstream's elsewhere: requests may
 have any others, which go to it with every trajectory. What no vote can do is decided in `routing`.
@@ -46,14 +46,16 @@ class Fields(BaseModel):
         """Refuse half a surrogate pair: JSON can spell it, and no engine could read it."""
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and not text.isascii():
-                text.encode()  # its error is a ValueError, as pydantic wants it
+                text.encode()  # it raises a ValueError, as pydantic expects
         return value
 
 
 class SscFields(Fields):
-    """SelfStepConf: reflect where a step's confidence drops."""
+    """SelfStepConf: inject a reflection where a step's confidence drops."""
 
-    alpha: float = Field(default=ALPHA, ge=0, le=1, description="How much of the threshold stays per step.")
+    alpha: float = Field(
+        default=ALPHA, ge=0, le=1, description="The share of the threshold kept at each step."
+    )
     delta: float = Field(default=DELTA, ge=0, description="Reflect below this share of the threshold.")
     reflection: str = Field(
         default=REFLECTION, min_length=1, max_length=1000, description="The text to inject."
@@ -107,11 +109,9 @@ Answer = Annotated[
     ),
 ]
 Same = Annotated[
-    str | None, Field(description="When two answers are one: text, notation, math, choice, short, json ...")
+    str | None, Field(description="When two answers are equal: text, notation, math, choice, short, json ...")
 ]
-Strict = Annotated[
-    bool | None, Field(description="Whether replies without any answer are an error and not returned.")
-]
+Strict = Annotated[bool | None, Field(description="Whether it is an error if no reply has an answer.")]
 Temperature = Annotated[float | None, Field(ge=0, le=100)]
 TopP = Annotated[float | None, Field(gt=0, le=1)]
 TopK = Annotated[int | None, Field(ge=-1, description="0 or -1: all tokens.")]
@@ -149,7 +149,7 @@ class StreamOptions(Fields):
 
 
 class SharedRequest(Fields):
-    """What both endpoints take."""
+    """Fields of both endpoints."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
@@ -172,7 +172,7 @@ class SharedRequest(Fields):
 
 
 class ChatMessage(Fields):
-    """A turn of a conversation; fields besides these go to the upstream as they are."""
+    """A turn of a conversation; other fields are sent to the upstream unchanged."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
@@ -212,13 +212,13 @@ class CompletionRequest(SharedRequest):
 
 
 class ResponsesRequest(Fields):
-    """What `/v1/responses` takes; fields besides these go to the upstream with every trajectory."""
+    """The fields of `/v1/responses`; others are sent to the upstream with every trajectory."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
     model: str = Field(description="MODEL, or METHOD@BUDGET/MODEL as in dis-gmm@16/MODEL.")
     input: str | list[dict[str, Any]] = Field(
-        description="A text, or items: messages, function calls and what they returned."
+        description="A text, or items: messages, function calls and their results."
     )
     instructions: str | None = Field(default=None, description="The system message.")
     temperature: Temperature = None
@@ -230,7 +230,7 @@ class ResponsesRequest(Fields):
     seed: Seed = None
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
-    reasoning: dict[str, Any] | None = Field(default=None, description="Its effort goes to the upstream.")
+    reasoning: dict[str, Any] | None = Field(default=None, description="Its effort is sent to the upstream.")
     text: dict[str, Any] | None = Field(default=None, description="Its format: JSON is voted on as JSON.")
     tools: list[dict[str, Any]] | None = Field(default=None, description="Function calls are voted on.")
     tool_choice: str | dict[str, Any] | None = None
@@ -247,10 +247,10 @@ class ResponsesRequest(Fields):
 
 
 class AskRequest(Fields):
-    """What the page asks."""
+    """A question of the page."""
 
     question: str = Field(min_length=1)
-    system: str | None = Field(default=None, description="A system message; none if not said.")
+    system: str | None = Field(default=None, description="A system message; none by default.")
     budget: Budget = None
     method: Method = None
     ssc: Ssc = None

@@ -1,4 +1,4 @@
-"""What the operator decides when the server starts; nothing here changes while it runs."""
+"""The operator's settings, fixed when the server starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from distrivote.voting.abstaining import check_min_probability
 from distrivote.voting.probability import Calibration
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""Names of this machine that no other machine can reach."""
+"""Loopback names: other machines can't reach them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,76 +38,76 @@ class Settings:
     """
 
     api_key: str | None = field(default=None, repr=False)
-    """What clients have to send; None: nothing."""
+    """The key that clients have to send; None: no key."""
 
     budget: int = BUDGET
-    """Trajectories per question where a request does not say it."""
+    """Default number of trajectories per question."""
 
     max_budget: int = SERVER_MAX_BUDGET
     max_concurrency: int = MAX_CONCURRENCY
     """Requests in progress, sampling or queued; others get 429."""
 
     max_tokens: int = MAX_TOKENS
-    """The longest trajectory where a request does not say it; see `sends_max_tokens`."""
+    """Default limit of tokens per trajectory; see `sends_max_tokens`."""
 
     sends_max_tokens: bool = False
-    """Whether `max_tokens` goes to an upstream with requests that have none; else its own default holds."""
+    """Whether `max_tokens` is sent upstream if a request has none; if not, the upstream's default applies."""
 
     max_tokens_limit: int = MAX_TOKENS_LIMIT
-    """The longest that a request may ask for."""
+    """The largest limit of tokens that a request may ask for."""
 
     max_body: int = 4_000_000
-    """Bytes of a request; larger ones are refused with 413."""
+    """Maximum size of a request in bytes; larger ones are refused with 413."""
 
     body_seconds: float = 60.0
-    """How long a request may take to arrive; slower ones are refused with 408."""
+    """Timeout for a request's body, in seconds; slower ones are refused with 408."""
 
     template: str = TEMPLATE
-    """How the page puts a question. Conversations of the API go to the model as they are."""
+    """The prompt template of the page. Conversations of the API are sent to the model unchanged."""
 
     answer: str = ANSWER
-    """What an answer is where a request does not say it."""
+    """The default kind of answer."""
 
     forward: tuple[str, ...] = ()
-    """Addresses besides the usual ones that are forwarded to the upstream."""
+    """Additional paths that are forwarded to the upstream."""
 
     run_code: bool = False
-    """Whether programs that the model wrote may be run. No request can say so."""
+    """Whether programs that the model wrote may be run. No request can set it."""
 
     strict: bool = False
-    """Whether a question whose replies have no answer is an error; else its best reply is returned."""
+    """Whether it is an error if no reply has an answer; if not, the best reply is returned."""
 
     same: str | None = None
-    """When two answers are one where a request does not say it; None: what the kind of answer says. A judge,
+    """The default rule for when two answers are the same; None: that of the kind of answer. A judge,
     embeddings and commands can be named here only: no request may start programs or multiply its costs."""
 
     ssc: bool | None = None
-    """Whether SelfStepConf steers where a request does not say it; None: where the engine can."""
+    """Whether SelfStepConf is on by default; None: if the engine supports it."""
 
     steering: str | None = None
-    """A controller of one's own where a request does not say another; None: SelfStepConf, as `ssc` says."""
+    """A custom controller as the default; None: SelfStepConf, depending on `ssc`."""
 
     min_probability: float = MIN_PROBABILITY
-    """Answers below it are withheld where a request does not say it."""
+    """The default probability below which an answer is withheld."""
 
     max_error: float | None = None
-    """The largest share of wrong answers where a request does not say it: see `voting.promises`."""
+    """The default largest share of wrong answers: see `voting.promises`."""
 
     calibration: Calibration = field(default_factory=Calibration)
     """Where probabilities come from."""
 
     measure: str | None = None
-    """What a confidence is, by name; None: as `solve` has it."""
+    """The measure of confidence, by name; None: the default of `solve`."""
 
     run: str | Path | None = None
-    """A stored run to look at."""
+    """A stored run that the page shows."""
 
     static: Path | None = None
     """The folder of the page; None: the one that comes with the package."""
 
     hosts: tuple[str, ...] = ()
-    """Names that the server may be addressed by; empty: any. Without a key these should be the loopback's,
-    or a page from elsewhere could reach it under a name of its own."""
+    """Allowed host names; empty: any. Without a key these should be the loopback's,
+    or a web page of another site could reach the server under its own host name (DNS rebinding)."""
 
     allow_origins: tuple[str, ...] = ()
     """Web pages of these origins may use the server from a browser; `*`: any, which needs a key."""

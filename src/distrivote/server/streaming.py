@@ -1,6 +1,6 @@
 """Server-sent events, and clients that disconnect.
 
-A client that closes the connection cancels its work: `EventStream` and `unless_gone` listen for that while
+A client that closes the connection cancels its request: `EventStream` and `unless_gone` listen for that while
 they work, because a failing send would notice it too late, or never.
 """
 
@@ -37,10 +37,10 @@ class ClientGone(Exception):
 
 
 class EventStream(Response):
-    """A reply of events, made as they are sent; closing the connection closes their generator.
+    """A reply of events, generated as they are sent; closing the connection closes their generator.
 
     `held` is closed at the end, also if the generator was never started. `keeps_alive` says whether a comment
-    is sent after a long silence; between parts that are not whole events it would break one.
+    is sent after a long pause; between chunks that are not whole events it would corrupt one.
     """
 
     media_type = "text/event-stream"
@@ -79,7 +79,7 @@ class EventStream(Response):
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Do work for a client; if it goes away meanwhile, cancel the work and raise ClientGone."""
+    """Await work for a client; if the client disconnects, cancel the work and raise ClientGone."""
     return await _unless_disconnected(request.receive, work)
 
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def _is_installed() -> bool:
-    # Other packages have modules below the name opentelemetry, which exists then too.
+    # Other packages install modules under the name opentelemetry, so the name alone proves nothing.
     return find_spec("opentelemetry") is not None and find_spec("opentelemetry.trace") is not None
 
 
 class Tracing:
-    """Makes spans with the tracer that the process is configured with."""
+    """Creates spans with the process's configured tracer."""
 
     def __init__(self) -> None:
         self._tracer: Any = None
@@ -55,7 +55,7 @@ class Tracing:
 
 
 def _attributes(record: RequestRecord) -> dict[str, str | int | bool]:
-    """Return what a span says: names of the conventions for HTTP and generative models, and our own."""
+    """Return the attributes of a span: by the conventions for HTTP and generative models, and our own."""
     found: dict[str, str | int | bool] = {
         "gen_ai.operation.name": record.endpoint,
         "gen_ai.usage.output_tokens": record.n_tokens,

@@ -1,7 +1,7 @@
-"""Arguments as requests have them: what hints name in backticks -> fields of JSON.
+"""Translates argument names in hints (in backticks) to the fields of requests.
 
 `budget` becomes distrivote.budget, `steering=None` "distrivote": {"ssc": false}. An argument that no request
-has is the operator's, and called the server's.
+has is a setting of the operator, and called the server's.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _JSON = {"None": "false", "False": "false", "True": "true"}
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a kind of requests."""
+    """The field names of one kind of request."""
 
     parent: str | None
-    """The object that holds the settings of the vote; None: they stand beside the others."""
+    """The object that holds the settings of the vote; None: they are at the top level."""
 
     def param(self, argument: str | None) -> str | None:
         """Return the path of an argument's field, None if no request has it.
@@ -47,7 +47,7 @@ class Fields:
         return argument if argument in _OF_VOTES | _OF_REQUESTS else None
 
     def spell(self, name: str, value: str | None = None) -> str:
-        """Return an argument, or what to set it to, as these requests write it.
+        """Return an argument, or an argument with its value, as these requests write it.
 
         >>> API.spell("steering", "None"), PAGE.spell("same", '"math"'), API.spell("base_urls")
         ('"distrivote": {"ssc": false}', '"same": "math"', "the server's base_urls")
