@@ -171,7 +171,7 @@ def test_an_interrupted_grid_goes_on_and_ends_like_one_that_was_not(
     put(monkeypatch, FakeEngine(n_before))
     code, _, err = run(capsys, "fake", "-o", "out", *SMALL)
     assert code == 130
-    assert 'go on with: distrivote reproduce fake -o out --api-key "$OPENAI_API_KEY"' in err
+    assert 'resume with: distrivote reproduce fake -o out --api-key "$OPENAI_API_KEY"' in err
     assert not (folder / "out" / "grid.html").exists()
     engine = put(monkeypatch, FakeEngine())
     assert run(capsys, "fake", "-o", "out", *SMALL)[0] == 0
@@ -398,7 +398,7 @@ def test_a_plan_fits_into_80_columns_and_its_commands_can_be_copied(sweep: list[
     assert process.returncode == 0
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
     assert max(map(len, text.splitlines())) <= 80
-    commands = text.partition("Equal to these commands:\n")[2].replace("\\\n", " ")
+    commands = text.partition("Equivalent to these commands:\n")[2].replace("\\\n", " ")
     copied = [in_bash(line) for line in commands.splitlines() if line.startswith("distrivote ")]
     stages = grid.stages_named(tuple(sweep[1:]))
     n_runs = sum(len(stage.arms) * len(stage.benchmarks) for stage in stages)

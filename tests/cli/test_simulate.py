@@ -116,7 +116,7 @@ def test_what_cannot_be_simulated_is_said_in_a_sentence(
 def test_what_is_there_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "aime2025").mkdir()
     assert run("simulate", "qwen3-8b", "-o", tmp_path, "--questions", 2, "--trajectories", 2) == 2
-    assert "aime2025 is there already: name a new folder" in capsys.readouterr().err
+    assert "aime2025 exists already: name a new folder" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["aime2025"]
 
 

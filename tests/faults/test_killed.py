@@ -107,14 +107,14 @@ def test_an_interrupt_stores_what_has_finished_and_says_how_to_go_on(
         n = len(stored(path))
         assert process.returncode == 130
         assert f"{path}: {count(n, 'trajectory')} added" in out
-        assert f"{1600 - n:,} are still to do: the same command goes on" in err
+        assert f"{1600 - n:,} are still to do: the same command resumes" in err
         last = err.splitlines()[-1]
-        assert last.startswith("go on with: distrivote generate arithmetic --size 4")
+        assert last.startswith("resume with: distrivote generate arithmetic --size 4")
         assert f"-o '{path}'" in last
         assert KEY not in out + err
         assert "Traceback" not in err
         # What it says works.
-        words = last.removeprefix("go on with: distrivote ").replace("--budget 400", f"--budget {n // 4 + 2}")
+        words = last.removeprefix("resume with: distrivote ").replace("--budget 400", f"--budget {n // 4 + 2}")
         env = os.environ | {"OPENAI_API_KEY": KEY}
         again = f"{sys.executable} -m distrivote {words}"
         result = subprocess.run(again, shell=True, capture_output=True, text=True, env=env)

@@ -72,8 +72,8 @@ def ask(
     """Ask a language model the same question N times and vote.
 
     Without --base-url or --engine a model runs in this process. The built-in one is small and often
-    wrong: it is there to show how it works. Ctrl-C stops the sampling and votes on what is finished. In
-    a pipe the answer alone is printed; if there is nothing to vote on, the surest reply.
+    wrong: it is for trying things out. Ctrl-C stops the sampling and votes on what is finished. In
+    a pipe only the answer is printed; if there is nothing to vote on, the most confident reply.
 
     The default, --method auto, is DistriVoting unless votes and confidences together favour another
     answer; --method dis-gmm is the paper's own. An answer below --min-probability is withheld, with exit
@@ -124,14 +124,14 @@ def ask(
 
 
 def _printed(solution: Solution, strict: bool) -> str:
-    """Return what goes into a pipe: the answer; without one the surest reply, if that is not an error."""
+    """Return what a pipe gets: the answer, or else the most confident reply unless that is an error."""
     if solution.withheld is not None or (solution.answer is None and strict):
         return ""
     return solution.reply if solution.answer is None else str(solution.answer)
 
 
 class _Asked(NamedTuple):
-    """What came of it."""
+    """The result."""
 
     solution: Solution
     model: str
@@ -140,7 +140,7 @@ class _Asked(NamedTuple):
     """How long the sampling took."""
 
     stopped: bool
-    """Whether the user ended it early."""
+    """Whether the user interrupted it."""
 
 
 def _problem(question: str, template: str, system: str | None) -> Problem:
@@ -181,7 +181,7 @@ def _solve(
                     answer = poll.reading(trajectory.index).answer
                     display.add(answer)
                     if answer is not None and poll.same.needs_worker(answer):
-                        shared_verifier().start()  # it loads while the model samples
+                        shared_verifier().start()  # imported while the model samples
         except KeyboardInterrupt:
             stopped = True
         except EngineError as error:
@@ -191,7 +191,7 @@ def _solve(
             raise KeyboardInterrupt
         if failure is not None and n:
             note(failure)
-        solution = poll.finish(failure)  # which may ask the model to judge
+        solution = poll.finish(failure)  # this may ask the model to judge
     finally:
         engine.close()
     if solution.is_settled:
@@ -217,7 +217,7 @@ def _without_folder(model: str) -> str:
     >>> _without_folder("/home/me/models/small.gguf"), _without_folder("HuggingFaceTB/SmolLM2-135M")
     ('small.gguf', 'HuggingFaceTB/SmolLM2-135M')
     """
-    from pathlib import PureWindowsPath  # which knows both kinds of slashes
+    from pathlib import PureWindowsPath  # handles both kinds of slashes
 
     is_path = model.startswith(("/", ".", "~")) or model.endswith(".gguf")
     return PureWindowsPath(model).name if is_path else model
@@ -234,7 +234,7 @@ def _headline(model: str, poll: Poll) -> tuple[str, ...]:
 
 
 def _put(poll: Poll) -> str:
-    """Say what is asked for and how: the kind of answer and the template, where it adds anything."""
+    """Describe what is asked for: the kind of answer, and the template if it adds anything."""
     from distrivote.prompts import TEMPLATES
 
     name = poll.problem.template
@@ -246,7 +246,7 @@ def _put(poll: Poll) -> str:
 
 
 def _did(steering: Controller | None, solution: Solution) -> str:
-    """Say what the controller did, also where it had nothing to do."""
+    """Print what the controller did, even if that is nothing."""
     return "off" if steering is None else steering.told(solution.trajectories)
 
 
@@ -263,7 +263,7 @@ def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
 
     console = open_console(sys.stdout)
     solution, seconds = asked.solution, asked.seconds
-    # On a terminal the line stands above the progress already.
+    # On a terminal this line was already printed above the progress.
     title = "" if sys.stderr.isatty() else " · ".join(asked.headline)
     if title:
         console.print()
@@ -292,7 +292,7 @@ def _print(asked: _Asked, steering: Controller | None, show: bool) -> None:
 
 
 def _print_reply(console: Console, solution: Solution) -> None:
-    """Print the reply itself, where the answer is not a line."""
+    """Print the reply itself if the answer is not a single line."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -305,11 +305,11 @@ def _print_reply(console: Console, solution: Solution) -> None:
     console.print()
     console.print(Padding(Text(visible_lines(shown)), (0, 0, 0, 2)))
     if not is_whole:
-        console.print("  nothing to vote on: this is the surest reply", style="dim")
+        console.print("  nothing to vote on: this is the most confident reply", style="dim")
 
 
 def _laid_out(solution: Solution) -> str:
-    """Return a long answer as people read it: JSON that was put together is indented."""
+    """Return a long answer in readable form: merged JSON is indented."""
     import json
 
     if solution.composed is not None:

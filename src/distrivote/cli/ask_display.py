@@ -1,4 +1,4 @@
-"""How far the sampling of one question is, for people at a terminal, and the answers so far."""
+"""The progress of one question on a terminal: trajectories, tokens, and the answers so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 20
 
 
 class AskDisplay(ProgressDisplay):
-    """Counts trajectories, tokens and votes from its beginning on; only a terminal shows them."""
+    """Counts trajectories, tokens and votes from the start; shown only on a terminal."""
 
     def __init__(self, poll: Poll) -> None:
         super().__init__(patience=0.0)
@@ -39,7 +39,7 @@ class AskDisplay(ProgressDisplay):
         return time.monotonic() - self._begun
 
     def watch(self, progress: Progress) -> None:
-        """Show how far the engine is."""
+        """Show the engine's progress."""
         self._progress = progress
         self._show()
 
@@ -47,7 +47,7 @@ class AskDisplay(ProgressDisplay):
         """Count the answer of a trajectory that has finished, None if it has none."""
         self._n_done += 1
         key = self._poll.same.key
-        if self._poll.kind.name != self._kind:  # what an answer is has become clear, and is another thing
+        if self._poll.kind.name != self._kind:  # the kind of answer is now known, and differs
             self._kind = self._poll.kind.name
             self._labels.clear()
             self._votes.clear()

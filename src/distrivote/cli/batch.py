@@ -21,9 +21,9 @@ _ACTIONS = ("write", "read")
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions(OptionGroup):
-    """What a run is begun with; one that was begun knows it."""
+    """The settings of a new run; an existing run has them stored."""
 
-    panel: ClassVar[str] = "A run that begins"
+    panel: ClassVar[str] = "A new run"
 
     benchmark: Annotated[
         str | None,
@@ -46,7 +46,7 @@ class BatchOptions(OptionGroup):
         typer.Option(
             "--for",
             metavar="NAME",
-            help="Who takes the files: openai, vllm (vllm run-batch), or other (any compatible API).",
+            help="Format of the files: openai, vllm (vllm run-batch), or other (any compatible API).",
         ),
     ] = "openai"
     logprobs: Annotated[
@@ -64,7 +64,7 @@ def batch(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of the run.")],
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="OUTPUT", help="read: the output files, those of errors too."),
+        typer.Argument(metavar="OUTPUT", help="read: the output files, including error files."),
     ] = None,
     *,
     asked: BatchOptions,
@@ -85,9 +85,9 @@ def batch(
 ) -> None:
     """Sample a run by batch files, which hosted APIs take at half the price.
 
-    `batch write RUN --benchmark NAME --model MODEL` begins a run and writes requests into RUN/batch. Send
-    the files to the host, or to `vllm run-batch`, and hand what comes back to `batch read RUN OUTPUT`. What
-    failed is still lacking: `batch write RUN` writes it again. The run is an ordinary one, without
+    `batch write RUN --benchmark NAME --model MODEL` creates a run and writes requests to RUN/batch. Send
+    the files to the host, or to `vllm run-batch`, and import the output by `batch read RUN OUTPUT`. Requests
+    that failed are written again by `batch write RUN`. The run is an ordinary one, without
     SelfStepConf.
     """
     if action not in _ACTIONS:

@@ -55,7 +55,9 @@ def calibrate(
     by: By = None,
     answer: FileAnswer = None,
     same: Same = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same calibration.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Random seed; the same seed gives the same calibration.")
+    ] = 0,
     max_error: Annotated[
         float | None,
         typer.Option(
@@ -103,7 +105,7 @@ def calibrate(
     With --max-error A nothing is fitted. The file then has a promise: with a chance of 90% over the
     labelled questions, at most A of the answers that are given to new questions like them are wrong. It
     holds for the same model, method and number of trajectories, if the probabilities were fitted on other
-    questions. What can't be proven with so few questions is an error.
+    questions. If there are too few questions to prove it, that is an error.
     """
     from distrivote.evaluation.calibrating import calibrate as fit_to
     from distrivote.evaluation.loading import load_pool_sets

@@ -1,4 +1,4 @@
-"""What sampling may cost: the options that bound it, and what is said before it begins."""
+"""What sampling may cost: the options that limit it, and the estimate that is printed first."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 LIMITS = "Limits"
 _MANY = 100_000
-"""Tokens of a server that are not spent without a word."""
+"""Number of tokens from which an estimate is printed before a server is used."""
 
 Price = Annotated[
     float | None,
     typer.Option(
         metavar="X",
-        help="What a million tokens cost, for --max-cost and for what is said before.",
+        help="Price of a million tokens, for --max-cost and for the estimate before sampling.",
         show_default=False,
         rich_help_panel=LIMITS,
     ),
@@ -61,14 +61,14 @@ class CostOptions(OptionGroup):
     max_cost: MaxCost = None
 
     def limited(self, engine: Engine) -> Engine:
-        """Return the engine, which stops where the cost is reached."""
+        """Return the engine with a limit at which it stops."""
         from distrivote.engines.limited import limited
 
         n_tokens = affordable(self.max_cost, self.price)
         return engine if n_tokens is None else limited(engine, n_tokens)
 
     def most(self, choice: EngineChoice, n: int, max_tokens: int) -> str | None:
-        """Return what n trajectories may cost at most, None if that need not be said."""
+        """Return a sentence with the highest cost of n trajectories, None if it is too small to mention."""
         from distrivote.nouns import count
 
         most = n * max_tokens

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _GAP = 3
 _NARROWEST = 24
-"""Columns for what was found; with fewer it stands below the name."""
+"""Columns needed for the details; on a narrower terminal they are below the name."""
 
 
 def doctor(
@@ -137,7 +137,7 @@ def _print_table(where: dict[str, str | int], findings: Sequence[Finding]) -> No
 
 
 def _told(finding: Finding) -> Text:
-    """Return what helps, then what was found."""
+    """Return the fix, then the details."""
     from rich.text import Text
 
     from distrivote.report.text import visible

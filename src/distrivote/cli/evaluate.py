@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _METHODS = "methods"
-"""The experiment that compares the methods of -m; `all` has it only with them."""
+"""The experiment that compares the methods of -m; `all` includes it only with -m."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions(OptionGroup):
-    """What is looked at, on how many draws of how many trajectories."""
+    """Which experiments, with how many draws of how many trajectories."""
 
     panel: ClassVar[str] = "Evaluation"
 
@@ -48,7 +48,7 @@ class EvaluationOptions(OptionGroup):
             "--experiment",
             "-e",
             metavar="NAME",
-            help="What to look at, main by default; repeat for several, or all. --list has the names.",
+            help="Experiment, main by default; repeat for several, or all. --list prints the names.",
             show_default=False,
         ),
     ] = None
@@ -61,12 +61,14 @@ class EvaluationOptions(OptionGroup):
         ),
     ] = None
     repeats: Annotated[int, typer.Option(metavar="N", help="Draws per question.")] = N_REPEATS
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same numbers.")] = 0
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Random seed; the same seed gives the same numbers.")
+    ] = 0
     signal: FileSignal = None
     answer: FileAnswer = None
     same: Same = None
     against_paper: Annotated[
-        bool, typer.Option("--against-paper", help="Put the paper's numbers beside.")
+        bool, typer.Option("--against-paper", help="Add the paper's numbers to the tables.")
     ] = False
     method: Annotated[
         list[str] | None,
@@ -109,7 +111,7 @@ class EvaluationOptions(OptionGroup):
         ),
     ] = None
     times: Annotated[
-        bool, typer.Option("--times", help="Also say how long it took, which is never the same twice.")
+        bool, typer.Option("--times", help="Also report how long it took (differs from run to run).")
     ] = False
 
     def names(self) -> Sequence[str]:
@@ -126,7 +128,7 @@ class EvaluationOptions(OptionGroup):
         return names
 
     def report(self, runs: Sequence[str], columns: Columns, display: ProgressDisplay) -> Report:
-        """Return what comes out on stored runs."""
+        """Return the report on stored runs."""
         import os
         import time
         from dataclasses import replace
@@ -228,7 +230,7 @@ def evaluate(
 
 
 def check_report(path: str, runs: Sequence[str]) -> None:
-    """Raise before hours of sampling what would stop the writing of a report after them."""
+    """Raise errors about the report before hours of sampling, not after."""
     _check_outputs([path], None, runs)
 
 
@@ -240,7 +242,7 @@ def evaluate_runs(
     against_paper: bool,
     notes: Sequence[str] = (),
 ) -> Report:
-    """Evaluate stored runs as the command does and write the report, with notes of one's own first."""
+    """Evaluate stored runs as the command does and write the report, with the given notes first."""
     from dataclasses import replace
 
     from distrivote.store.tables.source import Columns
@@ -255,7 +257,7 @@ def evaluate_runs(
 
 
 def _with_folders_opened(paths: Sequence[str]) -> list[str]:
-    """Put the runs in a folder in its place, where it is not a run itself."""
+    """Replace a folder that is not a run by the runs in it."""
     from distrivote.store.runs.folder import runs_in
 
     opened: list[str] = []
@@ -269,7 +271,7 @@ def _with_folders_opened(paths: Sequence[str]) -> list[str]:
 
 
 def _check_outputs(outputs: Sequence[str], figures: str | None, runs: Sequence[str]) -> None:
-    """Raise before hours of work what would stop the writing after them."""
+    """Raise errors about the output files before hours of work, not after."""
     from distrivote.report.files.files import check_result_file
 
     for path in outputs:

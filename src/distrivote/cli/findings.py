@@ -1,7 +1,7 @@
-"""What `distrivote doctor` looks at: the voting core, the engines, the extras.
+"""What `distrivote doctor` checks: the voting core, the engines, the extras.
 
 Packages are looked up by their metadata and not imported, apart from llama.cpp's library, which is small,
-and torch, which alone knows whether there is a GPU.
+and torch, which is needed to detect a GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     kind: str
     """`core`, `engine`, `server` or `extra`."""
@@ -33,7 +33,7 @@ class Finding:
 
     detail: str = ""
     fix: str | None = None
-    """The command or the sentence that helps."""
+    """The command or the instruction that fixes it."""
 
 
 def version_of(package: str) -> str | None:
@@ -45,7 +45,7 @@ def version_of(package: str) -> str | None:
 
 
 def place() -> dict[str, str | int]:
-    """Return what this is running on."""
+    """Return the versions and the platform."""
     return {
         "distrivote": version_of("distrivote") or "not installed, run from its folder",
         "python": platform.python_version(),
@@ -55,14 +55,14 @@ def place() -> dict[str, str | int]:
 
 
 def core_finding() -> Finding:
-    """Return whether a vote comes out as it must."""
+    """Check that a known vote has the expected result."""
     try:
         from distrivote.voting.vote import vote
 
         right, wrong = [10.0 + i / 10 for i in range(8)], [5.0 + i / 10 for i in range(12)]
         tally = vote(["12"] * 8 + ["35"] * 12, right + wrong)
         found = (tally.answer, tally.majority)
-    except Exception as error:  # whatever it is, it is what the user came to hear
+    except Exception as error:  # any exception is a finding to report
         return Finding("core", "voting", "fails", f"{type(error).__name__}: {error}", _REINSTALL)
     if found != ("12", "35"):
         return Finding("core", "voting", "fails", f"a known vote came out as {found}", _REINSTALL)
@@ -73,7 +73,7 @@ _REINSTALL = "pip install --force-reinstall . in the project's folder"
 
 
 def engine_findings(model: str | None = None) -> list[Finding]:
-    """Return which engines can be used; a GGUF model is looked for where one is named."""
+    """Check which engines can be used, and the GGUF model if one is named."""
     return [_embedded(model), _openai(), _with_torch("vllm"), _with_torch("transformers")]
 
 
@@ -123,14 +123,14 @@ def _gpu() -> str:
         if torch.cuda.is_available():
             return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
         return "Apple's GPU" if torch.backends.mps.is_available() else "no GPU seen"
-    except Exception as error:  # a broken build fails in ways of its own
+    except Exception as error:  # a broken build may raise anything
         return f"torch does not load ({type(error).__name__})"
 
 
 def server_findings(
     urls: Sequence[str], model: str | None, api_key: str | None, extras: Extras | None = None
 ) -> list[Finding]:
-    """Return what each server answers."""
+    """Check each server with a few requests."""
     from distrivote.confidence.tokens import DEFAULT_K
     from distrivote.engines.openai.checkup import check_server
 
@@ -154,7 +154,7 @@ def server_findings(
 
 
 def extra_findings() -> list[Finding]:
-    """Return which extras have all their packages, by the metadata of the installed distrivote."""
+    """Check which extras have all their packages, by the metadata of the installed distrivote."""
     from packaging.requirements import Requirement
 
     try:
@@ -192,7 +192,7 @@ def _extra(extra: str, packages: Sequence[tuple[str, str]]) -> Finding:
 
 
 def fits(version: str, specifier: str) -> bool:
-    """Say whether a requirement allows a version; one that is not a version fits nothing but "".
+    """Return whether a requirement allows a version; an invalid version satisfies only "".
 
     >>> fits("2.10.1", ">=2.9"), fits("5.0rc1", ">=5"), fits("1.0", "==1.1"), fits("4.2", "")
     (True, False, False, True)

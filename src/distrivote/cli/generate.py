@@ -1,4 +1,4 @@
-"""`distrivote generate`: a benchmark sampled into a run that survives being stopped."""
+"""`distrivote generate`: a benchmark sampled into a run that can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WholeStorageOptions(StorageOptions):
-    """What a run stores, where the engine gives all of it."""
+    """What a run stores, as far as the engine provides it."""
 
     top_logprobs: Annotated[
-        bool, typer.Option("--top-logprobs/--no-top-logprobs", help="Store all 20 per token: large.")
+        bool,
+        typer.Option(
+            "--top-logprobs/--no-top-logprobs", help="Store all 20 log-probabilities per token (large)."
+        ),
     ] = False
 
     def keep(self) -> Keep:
@@ -48,11 +51,10 @@ class LimitOptions(OptionGroup):
 
     panel: ClassVar[str] = LIMITS
 
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to do, and do nothing.")] = (
-        False
-    )
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sampled, and exit.")] = False
     price: Annotated[
-        float | None, typer.Option(metavar="X", help="Of a million tokens, for --dry-run and --max-cost.")
+        float | None,
+        typer.Option(metavar="X", help="Price of a million tokens, for --dry-run and --max-cost."),
     ] = None
     max_tokens_total: Annotated[
         int | None, typer.Option(metavar="N", help="Stop after N tokens and keep what is finished.")
@@ -63,7 +65,7 @@ class LimitOptions(OptionGroup):
     ] = None
 
     def n_tokens(self) -> int | None:
-        """Return after how many tokens to stop; None for never."""
+        """Return the limit of tokens; None for no limit."""
         if self.max_tokens_total is not None and self.max_tokens_total < 1:
             raise InputError(f"max_tokens_total is {self.max_tokens_total}: give 1 or more")
         given = (self.max_tokens_total, affordable(self.max_cost, self.price))
@@ -87,7 +89,7 @@ class BenchmarkOptions(OptionGroup):
     ]
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N questions.")] = None
     spread: Annotated[
-        bool, typer.Option("--spread", help="Take the questions of --limit from all over the benchmark.")
+        bool, typer.Option("--spread", help="Spread the questions of --limit evenly over the benchmark.")
     ] = False
     size: Annotated[
         int | None, typer.Option(metavar="N", help="How many questions a built-in benchmark makes.")
@@ -144,7 +146,7 @@ def generate(
         bool,
         typer.Option(
             "--new",
-            help="With other settings than RUN was made with: make RUN-2.",
+            help="If RUN was made with other settings, create RUN-2.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -152,7 +154,7 @@ def generate(
 ) -> None:
     """Sample every question of a benchmark and store the trajectories.
 
-    Stopped or killed, the same command goes on where it was: what is stored is not sampled again. A
+    After an interruption the same command resumes: stored trajectories are not sampled again. A
     larger --budget or --limit only adds. Any other change is refused, with the difference shown.
     """
     from distrivote.generation.settings import RunSettings

@@ -1,4 +1,4 @@
-"""What the steps of `distrivote reproduce` take: trajectories, tokens, storage and hours."""
+"""What the steps of `distrivote reproduce` need: trajectories, tokens, storage and hours."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ N_ENGINES = (1, 2, 4, 8, 16, 32, 64)
 """For how many engines of the same speed hours are given: GPUs, or groups of them with one model each."""
 
 _ENOUGH = 16
-"""Stored trajectories from which on their own length says more than the paper's."""
+"""Number of stored trajectories from which their mean length is used instead of the paper's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a step takes."""
+    """What a step needs."""
 
     step: Step
     n_stored: int
@@ -28,7 +28,7 @@ class Estimate:
     tokens_from: str
     n_bytes: float
     n_bytes_with_tokens: float
-    """If the confidences of single tokens are stored, too."""
+    """With the confidences of single tokens stored as well."""
 
     @property
     def n_tokens(self) -> float:
@@ -41,7 +41,7 @@ class Estimate:
 
 
 def estimate(grid: Grid, step: Step) -> Estimate:
-    """Return what a step takes, by what its run has so far or else by the paper's lengths."""
+    """Return what a step needs, estimated from its stored trajectories or else from the paper's lengths."""
     from distrivote.evaluation.paper.lengths import Length, expected_length, stored_bytes
 
     n_stored, measured = _stored(step)
@@ -69,7 +69,7 @@ def _stored(step: Step) -> tuple[int, float | None]:
 
 
 def row_of(each: Estimate, tokens_per_second: float | None) -> dict[str, Any]:
-    """Return what there is to say of a step, with hours if the speed is known."""
+    """Return the estimate of a step as a dict, with hours if the speed is known."""
     row = {
         "run": each.step.run,
         "benchmark": each.step.benchmark,

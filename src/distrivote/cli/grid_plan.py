@@ -1,4 +1,4 @@
-"""`distrivote reproduce --dry-run`: every step, what it takes, and the command that it is equal to."""
+"""`distrivote reproduce --dry-run`: every step, what it needs, and the equivalent command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def print_plan(
         _print_table(estimates, tokens_per_second, screen.width)
     if len(plans) > 1:
         _print_total(plans, tokens_per_second)
-    print("Equal to these commands:\n")
+    print("Equivalent to these commands:\n")
     for estimates in plans:
         for command in _commands(grid, estimates):
             print("\n".join(_wrapped(command, screen.width)))
@@ -172,7 +172,7 @@ def _print_lines(grid: Grid, plans: Sequence[Sequence[Estimate]], tokens_per_sec
 
 
 def compact(value: float) -> str:
-    """Return a large number in three digits or so and a unit, with room for another one.
+    """Return a large number with about three digits and a prefix, to which a unit can be appended.
 
     >>> compact(950), compact(451_234_000), compact(2_490_000_000_000)
     ('950 ', '451 M', '2.49 T')

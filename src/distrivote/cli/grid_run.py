@@ -1,4 +1,4 @@
-"""The steps of `distrivote reproduce`, carried out: runs sampled with one engine, stages evaluated."""
+"""Runs the steps of `distrivote reproduce`: samples runs with one engine and evaluates stages."""
 
 from __future__ import annotations
 

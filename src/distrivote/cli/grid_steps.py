@@ -1,6 +1,6 @@
-"""The steps of `distrivote reproduce`: a run for each benchmark and arm of a stage, and what it is equal to.
+"""The steps of `distrivote reproduce`: a run for each benchmark and arm of a stage, and its command.
 
-A step is equal to one `distrivote generate`, and the end of a stage to one `distrivote evaluate`: both can
+A step is equivalent to one `distrivote generate`, the end of a stage to one `distrivote evaluate`: both can
 be written out as commands.
 """
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from distrivote.steering import Controller
 
 _CHOICE = ("gpqa-diamond", "easy-choice")
-"""Benchmarks of multiple choice, which always say how to answer."""
+"""Multiple-choice benchmarks, whose prompts always say how to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What was asked for."""
+    """The arguments of the command."""
 
     model: str
     folder: str
@@ -45,7 +45,7 @@ class Grid:
     """The options that choose the engine, as they were given."""
 
     def steering_in(self, arm: Arm) -> SteeringOptions:
-        """Return the settings of SelfStepConf in an arm: those of a sweep come before those asked for."""
+        """Return the settings of SelfStepConf in an arm: those of a sweep override the user's."""
         if not arm.ssc:
             return replace(self.steering, ssc=False, as_published=False)
         return replace(self.steering, ssc=True, **arm.changes or {})
@@ -67,7 +67,7 @@ class Grid:
         return self.steering_in(arm).controller()
 
     def check(self, stage: Stage) -> None:
-        """Raise InputError before anything is fetched or sampled for settings that no stage can have."""
+        """Raise InputError for invalid settings, before anything is downloaded or sampled."""
         self.params(stage)
         for arm in stage.arms:
             self.controller(arm)
@@ -80,7 +80,7 @@ class Step:
     stage: Stage
     arm: Arm
     benchmark: str
-    """As it was asked for: a name, NAME=FILE or a file."""
+    """As the user gave it: a name, NAME=FILE or a file."""
 
     run: str
     """The path of its folder."""
@@ -102,7 +102,7 @@ class Step:
 
 
 def short_name(benchmark: str) -> str:
-    """Return what a benchmark is called in the name of a run.
+    """Return a benchmark's name as part of a run's name.
 
     >>> short_name("aime2025=copies/aime_2025.jsonl"), short_name("mine/q.jsonl"), short_name("arithmetic")
     ('aime2025', 'q', 'arithmetic')
@@ -136,7 +136,7 @@ def steps_of(grid: Grid, stage: Stage, benchmarks: Mapping[str, int]) -> list[St
 
 
 def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
-    """Yield what a reader of the numbers should know of the settings."""
+    """Yield notes on how the settings differ from the paper's."""
     settings = grid.settings
     if settings.name is None:
         yield (
@@ -165,7 +165,7 @@ def notes_on(grid: Grid, plan: Sequence[Sequence[Step]]) -> Iterator[str]:
 
 
 def settings_of(grid: Grid, step: Step, benchmark: Benchmark) -> RunSettings:
-    """Return the settings of a step on a benchmark that was loaded whole."""
+    """Return the settings of a step on a benchmark that was loaded completely."""
     from distrivote.generation.settings import RunSettings
 
     chosen = benchmark if step.limit is None else benchmark.spread(step.limit)
@@ -178,12 +178,12 @@ def settings_of(grid: Grid, step: Step, benchmark: Benchmark) -> RunSettings:
 
 
 def _is_plain(grid: Grid, step: Step) -> bool:
-    """Whether the authors put these questions to this model without an instruction."""
+    """Whether the authors asked this model these questions without an instruction."""
     return grid.settings.plain and short_name(step.benchmark) not in _CHOICE
 
 
 def generate_command(grid: Grid, step: Step) -> list[str]:
-    """Return the `distrivote generate` that a step is equal to, as words that a shell takes."""
+    """Return the `distrivote generate` command equivalent to a step, as quoted shell words."""
     thinking, temperature = grid.settings.thinking, grid.params(step.stage).temperature
     words = ["generate", step.benchmark, "-o", step.run, "--model", grid.model, *grid.engine_words]
     words += ["--budget", str(step.budget), "--max-tokens", str(grid.max_tokens)]
@@ -215,7 +215,7 @@ def generate_command(grid: Grid, step: Step) -> list[str]:
 
 
 def evaluate_command(grid: Grid, steps: Sequence[Step]) -> list[str]:
-    """Return the `distrivote evaluate` that the end of a stage is equal to, as words that a shell takes."""
+    """Return the `distrivote evaluate` command equivalent to the end of a stage, as quoted shell words."""
     stage = steps[0].stage
     folder = os.path.dirname(steps[0].run)
     runs = [step.run for step in steps] if _has_others(folder, steps) else [folder]

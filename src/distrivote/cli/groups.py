@@ -2,7 +2,7 @@
 
 A field is annotated as a parameter of a Typer command would be. A command that is `grouped` names the group
 as one parameter and gets one object; Typer sees the fields. The class of a group says in which panel of the
-help its options stand, and its methods say what they mean.
+help its options are listed, and its methods interpret them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class OptionGroup:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command as Typer wants it: with the fields of its groups as parameters of their own."""
+    """Return the command in Typer's form: each field of its groups is a separate parameter."""
     asked = inspect.signature(command, eval_str=True).parameters
     groups = {name: each.annotation for name, each in asked.items() if _is_group(each.annotation)}
     parameters: list[inspect.Parameter] = []
@@ -51,7 +51,7 @@ def _is_group(annotation: object) -> bool:
 
 
 def _parameters(group: Any) -> Iterator[inspect.Parameter]:
-    """Yield the fields of a group as parameters, each in the panel of the group unless it says another."""
+    """Yield the fields of a group as parameters, each in the panel of the group unless it names another."""
     annotations = get_type_hints(group, include_extras=True)
     for field in fields(group):
         kind, info = get_args(annotations[field.name])

@@ -23,13 +23,13 @@ _OWN = "Options"
 """The heading of options that are in no panel; they come first."""
 
 _FEW = 10
-"""With fewer options, or as many, there are no panels."""
+"""Up to this number of options there are no panels."""
 
 _DEFAULT = re.compile(r"\[default: [^\]]*\]$")
 
 
 class Section(NamedTuple):
-    """A heading and what stands under it: names, each with what is said about it."""
+    """A heading and the entries under it: names, each with its description."""
 
     heading: str
     rows: Sequence[tuple[str, str]]
@@ -65,7 +65,7 @@ class Command(TyperCommand):
 def help_text(ctx: Any, description: str, sections: Sequence[Section], *, aligned: bool = True) -> str:
     """Return the whole help of a command: its usage, what it does, and sections that are not empty.
 
-    What is said about the names begins in one column, of all sections if `aligned`, else of each.
+    Descriptions are aligned in one column, across all sections if `aligned`, else within each.
     """
     width = width_of(ctx)
     pieces = ctx.command.collect_usage_pieces(ctx)
@@ -86,7 +86,7 @@ def help_text(ctx: Any, description: str, sections: Sequence[Section], *, aligne
 
 
 def width_of(ctx: Any) -> int:
-    """Return the width of the help: what the context says, or that of the terminal, within limits."""
+    """Return the width of the help: that of the context, or of the terminal, within limits."""
     if ctx.terminal_width is not None:
         return int(ctx.terminal_width)
     return max(_NARROWEST, min(shutil.get_terminal_size().columns, WIDEST)) - 1
@@ -104,7 +104,7 @@ def _paragraph(text: str, width: int) -> list[str]:
 
 
 def _row(name: str, said: str, room: int, width: int) -> list[str]:
-    """Return a name and what is said about it, beside it or, where the name is long, below."""
+    """Return a name and its description, on the same line or, if the name is long, below."""
     below = " " * (room + 4)
     said = _DEFAULT.sub(lambda found: found.group().replace(" ", "\0"), said)
     if len(name) > room:

@@ -1,4 +1,4 @@
-"""`distrivote import`: other people's files as a run."""
+"""`distrivote import`: files of other tools as a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def import_files(
             "--format",
             metavar="NAME",
             help="deepconf, ssc-steps, openai, vllm, lm-eval, inspect, nemo-skills, search-and-learn,"
-            " self-certainty, table, or package.module:function; by default found out.",
+            " self-certainty, table, or package.module:function; detected by default.",
         ),
     ] = None,
     extract: Annotated[
@@ -45,14 +45,14 @@ def import_files(
         typer.Option(
             metavar="NAME",
             help="How answers are found in texts: auto, boxed, choice, number, a pattern; auto by"
-            " default, where a file does not say them.",
+            " default, if the file has no answers.",
             show_default=False,
         ),
     ] = None,
     answer: FileAnswer = None,
     split: Split = None,
     same: Same = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help="The model, for the record.")] = "",
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model's name, stored in the run.")] = "",
     truth: Annotated[
         str | None,
         typer.Option(
@@ -86,7 +86,7 @@ def import_files(
 ) -> None:
     """Turn files that other tools wrote into a run.
 
-    Pickles are read without running anything in them. What has no log-probabilities is imported for
+    Pickles are read without executing any code in them. Data without log-probabilities is imported for
     majority voting, and a note says so.
     """
     import warnings

@@ -1,4 +1,4 @@
-"""Being told to end: SIGTERM, as batch systems and containers send it, is taken like Ctrl-C."""
+"""SIGTERM, as batch systems and containers send it, is handled like Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt, so that what has finished is stored and the rest dropped."""
+    """Make SIGTERM raise KeyboardInterrupt, so that finished trajectories are stored and the rest dropped."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread hears signals
+        yield  # only the main thread can set signal handlers
         return
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:

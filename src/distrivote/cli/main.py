@@ -49,9 +49,9 @@ def root(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 for done, 2 for input that can't be used, 1 for the rest.
+    """Run the command line and exit: 0 for success, 2 for invalid input, 1 for other errors.
 
-    A reader that has gone away, as in `| head`, is met with silence; Typer sees to that.
+    A closed pipe, as in `| head`, prints no error; Typer handles that.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without UTF-8 gets ? and not a crash
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 " check the folder and its space"
             )
             sys.exit(2)
-        # A full disk or the like. Python would stumble over the unwritten rest when it exits.
+        # A full disk or the like. Python would raise again at exit when it flushes the rest.
         say(f"distrivote: error: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _with_address(argv: Sequence[str]) -> list[str]:
-    """Give `--ray` without an address one that means this machine; Typer knows no such option.
+    """Add the address `local` to a `--ray` without one; Typer has no options with an optional value.
 
     >>> _with_address(["generate", "x", "--ray", "-o", "run"])
     ['generate', 'x', '--ray=local', '-o', 'run']

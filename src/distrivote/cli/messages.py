@@ -1,7 +1,7 @@
-"""What is said on standard error: sentences that end a command or go beside its result.
+"""Messages on standard error: errors that end a command, and notes on its result.
 
-People get lines that break between words. Where standard error is no terminal a sentence is one line, as
-scripts look for it.
+On a terminal, lines are wrapped between words. Otherwise a sentence is one line, so that
+scripts can search for it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def say(sentence: str) -> None:
 
 
 def note(*sentences: str | DistrivoteError) -> None:
-    """Print what should be known beside the result, a line each."""
+    """Print notes on the result, one per line."""
     for sentence in sentences:
         say(f"note: {worded(sentence)}")
 
 
 def say_facts(facts: Sequence[str]) -> None:
-    """Print facts in a line; on a narrow terminal it breaks between them."""
+    """Print facts on one line; on a narrow terminal it is wrapped between them."""
     from distrivote.report.text import visible
 
     lines = [""]

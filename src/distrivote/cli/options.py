@@ -26,7 +26,7 @@ WITHHELD = 3
 """The exit code if at least one answer was not probable enough to be given."""
 
 OUTPUT = "Output"
-"""The panel of what a command prints and writes."""
+"""The panel of the options for output."""
 
 _VOTE, _STORAGE = "Vote", "Storage"
 
@@ -46,10 +46,10 @@ Same = Annotated[
     typer.Option(
         "--same",
         metavar="NAME",
-        help="When two answers are one: text (as written), notation, math (formulas too), choice, short,"
+        help="When two answers are the same: text (as written), notation, math (formulas too), choice, short,"
         " json, tool, program or content; ask, serve: judge (the model decides), embeddings or"
         " embeddings:MODEL (texts only, by --base-url); ask, serve, vote, show, evaluate: command:CMD (a"
-        " program decides); package.module:function; by default as the kind of answer says.",
+        " program decides); package.module:function; by default that of the kind of answer.",
         show_default=False,
         rich_help_panel=_VOTE,
     ),
@@ -95,7 +95,7 @@ FileSignal = Annotated[
     ),
 ]
 Partial = Annotated[
-    bool, typer.Option("--partial", help="Take a run that lacks parts as far as it is there.")
+    bool, typer.Option("--partial", help="Use the existing parts of a run if others are missing.")
 ]
 Texts = Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.", rich_help_panel=_STORAGE)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=OUTPUT)]
@@ -125,7 +125,7 @@ class MethodOptions(OptionGroup):
         return parse_method(self.method)
 
     def measure(self) -> str | None:
-        """Return the name of the measure; None for the usual one."""
+        """Return the name of the measure; None for the default."""
         from distrivote.store.signal_columns import measure_of
 
         return None if self.signal is None else measure_of(self.signal)
@@ -147,14 +147,14 @@ class AnswerOptions(OptionGroup):
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="json: what does not count when two are compared, such as items[].id; repeat it.",
+            help="json: a path to ignore in comparisons, such as items[].id; repeat for several.",
             show_default=False,
         ),
     ] = None
     run_code: RunCode = False
 
     def kind(self) -> str | Kind:
-        """Return the kind of answer that the options describe, `auto` if they leave it open."""
+        """Return the kind of answer that the options describe, `auto` if they name none."""
         from distrivote.answers.kinds import asked_kind, json_kind
         from distrivote.errors import InputError
 
@@ -169,7 +169,7 @@ class AnswerOptions(OptionGroup):
 
 
 def compared_by(answer: str | None, same: str | None, run_code: bool = False) -> str | Kind | Equality | None:
-    """Return what says how the answers of a file are read and compared; None: as the file says."""
+    """Return the rule by which the answers of a file are read and compared; None: the file's own."""
     from distrivote.answers.judging import asked_same, needs_engine, no_model
 
     if answer is not None:
@@ -217,7 +217,7 @@ def _read_schema(path: str | None) -> Schema | None:
 
 @dataclass(frozen=True, slots=True)
 class BeliefOptions(OptionGroup):
-    """How far an answer is believed."""
+    """How probable an answer must be."""
 
     panel: ClassVar[str] = _VOTE
 
@@ -244,7 +244,7 @@ class BeliefOptions(OptionGroup):
     ] = None
 
     def read(self) -> Calibration:
-        """Return the calibration that is named; a probability that is invalid is refused here too."""
+        """Return the calibration that is named; an invalid probability raises an error here too."""
         from distrivote.voting.abstaining import check_min_probability
         from distrivote.voting.probability import Calibration
         from distrivote.voting.promises import check_max_error
@@ -269,7 +269,7 @@ class BeliefOptions(OptionGroup):
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions(OptionGroup):
-    """How a question is put to the model."""
+    """How the prompt is made from a question."""
 
     panel: ClassVar[str] = "Question"
 
@@ -277,7 +277,7 @@ class QuestionOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How to put a question: auto (a sum as a sum, a choice as a choice, else as it is), math,"
+            help="Prompt template: auto (by the question: arithmetic, choice, else plain), math,"
             " choice, plain, worked (with two examples), or a file that holds {question}.",
             show_default=False,
         ),
@@ -288,7 +288,7 @@ class QuestionOptions(OptionGroup):
     ] = None
 
     def template_or(self, usual: str) -> str:
-        """Return the template that was asked for, its name or the text of its file; else the usual one."""
+        """Return the given template, its name or the text of its file; else the default."""
         from pathlib import Path
 
         from distrivote.errors import InputError
@@ -305,7 +305,7 @@ class QuestionOptions(OptionGroup):
         return text
 
     def put(self, benchmark: Benchmark) -> Benchmark:
-        """Return the questions of a benchmark as the options put them."""
+        """Return the questions of a benchmark with the template and system message of the options."""
         if self.template is not None:
             benchmark = benchmark.put_with(self.template_or(""))
         return benchmark if self.system is None else benchmark.told(self.system)
@@ -342,7 +342,7 @@ class ColumnOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The confidence, higher is surer; confidence by default.",
+            help="The confidence, higher is more confident; confidence by default.",
             show_default=False,
         ),
     ] = None
@@ -383,10 +383,10 @@ class ColumnOptions(OptionGroup):
 
 @dataclass(frozen=True, slots=True)
 class TableOptions(ColumnOptions):
-    """The same, for files that may come through a pipe."""
+    """The same, for input that may be piped."""
 
     max_spool: Annotated[
-        float, typer.Option(metavar="GB", help="The most of a pipe that is kept in a temporary file.")
+        float, typer.Option(metavar="GB", help="Maximum size of the temporary file for piped input.")
     ] = MAX_SPOOL / 1e9
 
     partial: Partial = False

@@ -1,4 +1,4 @@
-"""`distrivote plan`: what does each budget buy, for a model of which little is known or that was sampled?"""
+"""`distrivote plan`: accuracy and cost of each budget, from given figures or from a stored run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plan(
         str | None,
         typer.Argument(
             metavar="RUN",
-            help="A run or a file of answers whose truths are known: what is not given is measured there.",
+            help="A run or a file with right answers, in which the figures that are not given are measured.",
             show_default=False,
         ),
     ] = None,
@@ -37,12 +37,13 @@ def plan(
         float | None,
         typer.Option(
             metavar="X",
-            help="How well confidence tells right from wrong: 0.5 is not at all.",
+            help="AUROC of the confidence, right against wrong answers: 0.5 is chance.",
             show_default=False,
         ),
     ] = None,
     price: Annotated[
-        float | None, typer.Option(metavar="X", help="Of a million generated tokens.", show_default=False)
+        float | None,
+        typer.Option(metavar="X", help="Price of a million generated tokens.", show_default=False),
     ] = None,
     tokens: Annotated[
         float | None, typer.Option(metavar="N", help="Mean length of a trajectory.", show_default=False)
@@ -54,7 +55,7 @@ def plan(
     seed: Seed = SEED,
     as_json: Json = False,
 ) -> None:
-    """Say what each budget buys: simulated accuracy and cost per question.
+    """Estimate what each budget buys: simulated accuracy and cost per question.
 
     Give what you know of the model, or a RUN to measure it in. Without --price the cost is in tokens.
     """
@@ -96,7 +97,7 @@ class _Known(NamedTuple):
 
 
 class _All(NamedTuple):
-    """The same, all of it."""
+    """The same, with nothing missing."""
 
     pass1: float
     auroc: float

@@ -1,4 +1,4 @@
-"""How far a long command is: a line on standard error that is erased when it ends; nothing in a pipe.
+"""The progress of a long command: a line on standard error that is erased at the end; nothing in a pipe.
 
     sampling ━━━━━━━━━━ 12/32 · 1,530 tokens · 318 tok/s · 0:03 left
 
@@ -23,7 +23,7 @@ _EVERY = 0.1
 
 
 class ProgressDisplay:
-    """Shows itself after two seconds unless told otherwise, and only on a terminal."""
+    """Shown after two seconds by default, and only on a terminal."""
 
     def __init__(self, patience: float = _PATIENCE) -> None:
         self._on = sys.stderr.isatty()
@@ -31,7 +31,7 @@ class ProgressDisplay:
         self._line: ProgressLine | None = None
 
     def tell(self, share: float, what: str, *parts: str, below: str = "") -> None:
-        """Say which share is done, 0 to 1, what is being done, and more in the order of importance.
+        """Update the share that is done, 0 to 1, the activity, and more parts in order of importance.
 
         The line is drawn ten times a second at most; parts on the right that do not fit are left out.
         """
@@ -60,7 +60,7 @@ class ProgressDisplay:
 
 
 def time_left(seconds: float, done: float, total: float) -> tuple[str, ...]:
-    """Return how long the rest takes at this pace, as in 0:03 left; nothing before there is a pace.
+    """Return the remaining time at the current rate, as in 0:03 left; empty while the rate is unknown.
 
     >>> time_left(60, 1, 4), time_left(7200, 1, 3), time_left(5, 0, 4)
     (('3:00 left',), ('4:00:00 left',), ())

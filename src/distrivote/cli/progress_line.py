@@ -21,7 +21,7 @@ class ProgressLine(Progress):
     def __init__(self, console: Console) -> None:
         bar = _BAR if console.width >= _WIDE else _SHORT_BAR
         kept = palette().kept
-        self._below = ""  # which Rich looks at while it makes the rest
+        self._below = ""  # read by Rich while it creates the rest
         super().__init__(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar, style="dim", complete_style=kept, finished_style=kept),
@@ -29,7 +29,7 @@ class ProgressLine(Progress):
             console=console,
             auto_refresh=False,
             transient=True,
-            # What is said meanwhile goes above the line; results go their own way.
+            # Messages during the progress are printed above the line; standard output is not redirected.
             redirect_stdout=False,
         )
         self._room = console.width - bar - 3

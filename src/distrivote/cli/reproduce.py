@@ -1,4 +1,4 @@
-"""`distrivote reproduce`: the paper's grid for a model, sampled and evaluated by one command that goes on."""
+"""`distrivote reproduce`: the paper's grid for a model, sampled and evaluated by one resumable command."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class PaperModelOptions(ModelOptions):
     ]
 
     def words(self) -> tuple[str, ...]:
-        """Return the options that were given, as words of a command."""
+        """Return the given options as words of a command."""
         return _words({name: value for name, value in asdict(self).items() if name != "model"})
 
 
 @dataclass(frozen=True, slots=True)
 class ArmOptions(OptionGroup):
-    """With which arms, and how SelfStepConf reflects in them."""
+    """Which arms are sampled, and the settings of SelfStepConf in them."""
 
     panel: ClassVar[str] = SteeringOptions.panel
 
@@ -103,14 +103,14 @@ def reproduce(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print every step and what it takes, and do nothing.", rich_help_panel=_GRID
+            "--dry-run", help="Print every step and what it needs, and exit.", rich_help_panel=_GRID
         ),
     ] = False,
     tokens_per_second: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="What the engine makes in all, for the hours of --dry-run.",
+            help="The engine's total speed, for the hours of --dry-run.",
             rich_help_panel=_GRID,
         ),
     ] = None,
@@ -132,16 +132,20 @@ def reproduce(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where runs and reports go.", rich_help_panel=OUTPUT
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="The folder for runs and reports.",
+            rich_help_panel=OUTPUT,
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Make the paper's grid for a model: its benchmarks, with and without SelfStepConf, then the report.
+    """Run the paper's grid for a model: its benchmarks, with and without SelfStepConf, then the report.
 
     512 trajectories of every question, with the paper's settings of the model, or its defaults for a model
-    that it does not have; then its tables with its own numbers beside, as FOLDER/grid.html. Stopped or
-    killed, the same command goes on. Several processes share the work with --shard; the same command
+    that it does not have; then its tables next to the paper's numbers, as FOLDER/grid.html. After an
+    interruption the same command resumes. Several processes can share the work by --shard; the command
     without it makes the report.
     """
     from distrivote.cli.grid_plan import print_plan
@@ -194,7 +198,7 @@ def reproduce(
 
 
 def _words(given: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the options that were given, as words of a command."""
+    """Return the given options as words of a command."""
     words: list[str] = []
     for name, value in given.items():
         for each in value if isinstance(value, list) else [] if value is None else [value]:
@@ -203,7 +207,7 @@ def _words(given: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _n_questions(benchmark: str) -> int:
-    """Return how many questions a benchmark has, without fetching it where that is known."""
+    """Return how many questions a benchmark has, without downloading it if that is known."""
     from distrivote.evaluation.paper.grid import BENCHMARKS
 
     return BENCHMARKS.get(benchmark) or len(_loaded(benchmark))

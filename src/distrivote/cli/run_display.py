@@ -1,4 +1,4 @@
-"""How far the sampling of a run is, for people at a terminal."""
+"""The progress of a run on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RunDisplay(ProgressDisplay):
-    """Counts from the first word of a run on, which comes once its engine is open."""
+    """Counts from the first progress report of a run, which comes once its engine is open."""
 
     def __init__(self) -> None:
         super().__init__(patience=0.0)
@@ -25,7 +25,7 @@ class RunDisplay(ProgressDisplay):
         return 0.0 if self._begun is None else time.monotonic() - self._begun
 
     def watch(self, progress: RunProgress) -> None:
-        """Show how far it is."""
+        """Show the progress."""
         if self._begun is None:
             self._begun = time.monotonic()
         seconds, n_tokens = self.seconds, max(progress.n_sampled, progress.n_tokens)

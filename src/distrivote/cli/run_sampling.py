@@ -1,4 +1,4 @@
-"""What `generate` and `reproduce` share: a run that is sampled and shown, and what is said after."""
+"""What `generate` and `reproduce` share: sampling a run with progress, and the summary afterwards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def deferred(choice: EngineChoice) -> DeferredEngine:
-    """Return an engine that is opened when it is needed; on a terminal it says what takes long."""
+    """Return an engine that is opened on first use; on a terminal it reports slow operations."""
     from distrivote.generation.deferred import DeferredEngine
 
     return DeferredEngine(choice, say=say if sys.stderr.isatty() else lambda _: None, note=note)
@@ -30,16 +30,16 @@ def deferred(choice: EngineChoice) -> DeferredEngine:
 
 @dataclass(frozen=True, slots=True)
 class SampledRun:
-    """What became of a run, and how long it took."""
+    """The result of sampling a run, and how long it took."""
 
     settings: RunSettings
     result: RunResult
     seconds: float
     stopped: bool
-    """Whether the user ended it early."""
+    """Whether the user interrupted it."""
 
     def document(self) -> dict[str, Any]:
-        """Return what `--json` says."""
+        """Return the document of `--json`."""
         result = self.result
         return {
             "n_trajectories": result.n_added,
@@ -56,7 +56,7 @@ class SampledRun:
         }
 
     def tell(self) -> None:
-        """Print it in a line."""
+        """Print it on one line."""
         from distrivote.nouns import count
 
         result, shard, budget = self.result, self.settings.shard, self.settings.budget
@@ -80,7 +80,7 @@ class SampledRun:
             say(f"{result.n_elsewhere:,} more were added by other processes meanwhile")
         n_left = result.n_todo - result.n_added - result.n_doubled - result.n_elsewhere
         if n_left > 0 and self.settings.rule is None and self.settings.total is None:
-            say(f"{n_left:,} are still to do: the same command goes on")
+            say(f"{n_left:,} are still to do: the same command resumes")
 
 
 def sampled(
@@ -94,7 +94,7 @@ def sampled(
     max_tokens_total: int | None = None,
     processes: int = 1,
 ) -> SampledRun:
-    """Sample what a run lacks and show how far it is; an interrupt ends it and keeps what is finished."""
+    """Sample what a run lacks and show the progress; an interrupt ends it and keeps what is finished."""
     from distrivote.generation.run import RunInterrupted, sample_run
 
     stopped = False
@@ -116,7 +116,7 @@ def sampled(
 
 
 def tell_header(settings: RunSettings, engine: DeferredEngine) -> None:
-    """Say on a terminal what is going to be sampled, before anything that takes long."""
+    """Print on a terminal what will be sampled, before any slow operation."""
     if not sys.stderr.isatty():
         return
     from distrivote.nouns import count
@@ -134,13 +134,13 @@ def tell_header(settings: RunSettings, engine: DeferredEngine) -> None:
 
 
 def tell_how_to_go_on() -> None:
-    """Print the command that was given, as what goes on with it."""
+    """Print the given command, which resumes the run."""
     # Not wrapped: a command is there to be copied.
-    print(f"go on with: distrivote {without_key(sys.argv[1:])}", file=sys.stderr)
+    print(f"resume with: distrivote {without_key(sys.argv[1:])}", file=sys.stderr)
 
 
 def without_key(argv: Sequence[str]) -> str:
-    r"""Return a command line with the key left out: what is printed ends in logs.
+    r"""Return a command line without the key, because output ends up in logs.
 
     >>> without_key(["generate", "x", "--api-key", "sk-1", "--api-key=sk-2", "-o", "my run"])
     'generate x --api-key "$OPENAI_API_KEY" --api-key="$OPENAI_API_KEY" -o \'my run\''
@@ -149,7 +149,7 @@ def without_key(argv: Sequence[str]) -> str:
 
 
 def quoted_without_key(argv: Sequence[str]) -> list[str]:
-    """Return the words of a command line as a shell takes them, without the key and values of headers.
+    """Return the words of a command line, quoted for a shell, without the key and values of headers.
 
     >>> quoted_without_key(["ask", "--header", "X-Key: 123"])
     ['ask', '--header', "'X-Key: ...'"]
@@ -166,7 +166,7 @@ def quoted_without_key(argv: Sequence[str]) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as a shell takes it, on one line."""
+    """Return a word quoted for a shell, on one line."""
     if "\n" not in word:
         return shlex.quote(word)
     escaped = word.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")

@@ -52,7 +52,7 @@ def runs(
 
 
 def _is_wide(found: list[dict[str, Any]]) -> bool:
-    """Whether a table of the runs would have to cut names on this terminal."""
+    """Whether a table of the runs would truncate names on this terminal."""
     from distrivote.report.terminal.columns import total_width
 
     def length(value: object) -> int:
@@ -63,7 +63,7 @@ def _is_wide(found: list[dict[str, Any]]) -> bool:
 
 
 def _print_blocks(found: list[dict[str, Any]]) -> None:
-    """Print each run as its name and, below it, what it holds."""
+    """Print each run as its name and, below it, its facts."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -150,7 +150,7 @@ def show(
 
 
 def _print_sample(row: Row) -> None:
-    """Print what the run knows of a trajectory, then its text."""
+    """Print the stored facts of a trajectory, then its text."""
     from rich.padding import Padding
 
     from distrivote.report.terminal.trajectory import facts_of, trajectory_text
@@ -168,7 +168,7 @@ def _print_sample(row: Row) -> None:
 
 
 def _print_question(run: Run, question_id: str) -> None:
-    """Print what was asked, where the run says it."""
+    """Print the question, if the run has its text."""
     asked = run.table(("question",), question_id)["question"].drop_null()
     if len(asked):
         _print_lines(asked[0].as_py())
@@ -184,7 +184,7 @@ def _print_lines(text: str) -> None:
 
 
 def _print_classes(run: Run, question_id: str) -> None:
-    """Print which strings were taken for one answer, and which for right."""
+    """Print which answers were counted as the same, and which as right."""
     from rich.padding import Padding
 
     from distrivote.report.terminal.classes import answer_classes, class_lines
@@ -202,7 +202,7 @@ def _print_classes(run: Run, question_id: str) -> None:
 def compact(run: _RunArgument, same: Same = None, partial: Partial = False) -> None:
     """Merge a run's parts into few, and store which answers are the same and which are right.
 
-    What another grader or version stored is graded again. --same is what the run is compared by from then
+    Verdicts of another grader or version are computed again. --same becomes the run's rule of comparison
     on.
     """
     from distrivote.nouns import count, verb
@@ -237,7 +237,7 @@ def export(
     same: Same = None,
     partial: Partial = False,
 ) -> None:
-    """Write a run as a plain table of answers and confidences, for DeepConf's tools, or to be given away."""
+    """Write a run as a plain table of answers and confidences, for DeepConf's tools, or for publication."""
     from distrivote.nouns import count
     from distrivote.store.results.files import check_output, writing
     from distrivote.store.runs.run import Run
@@ -309,7 +309,7 @@ def _print_table(rows: list[dict[str, Any]], names: list[str]) -> None:
         least = None if is_number else _SHORTEST if columns else _SHORTEST_NAME
         cells = [Text(cell(row[name])) for row in rows]
         ends: list[Text] = []
-        if name == "run":  # of a path the end says which run it is
+        if name == "run":  # the end of a path identifies the run
             parts = [visible(row[name]).rpartition(os.sep) for row in rows]
             cells = [Text(folder) for folder, _, _ in parts]
             ends = [Text(slash + last) for _, slash, last in parts]

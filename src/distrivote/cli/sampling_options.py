@@ -1,4 +1,4 @@
-"""The options of sampling that commands share, in groups: which model, and how its trajectories are made."""
+"""The shared options of sampling, in groups: which model, and how its trajectories are sampled."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ Split = Annotated[
 ]
 Seed = Annotated[
     int,
-    typer.Option(metavar="N", help="The same seed, the same trajectories.", rich_help_panel=_SAMPLING),
+    typer.Option(
+        metavar="N", help="Random seed; the same seed gives the same trajectories.", rich_help_panel=_SAMPLING
+    ),
 ]
 MaxTokens = Annotated[
     int | None,
@@ -87,7 +89,7 @@ ExtraBody = Annotated[
     str | None,
     typer.Option(
         metavar="JSON",
-        help='openai: fields that every request has, as in \'{"provider": {"require_parameters": true}}\'.',
+        help='openai: fields added to every request, as in \'{"provider": {"require_parameters": true}}\'.',
         show_default=False,
         rich_help_panel=_MODEL,
     ),
@@ -96,7 +98,7 @@ Header = Annotated[
     list[str] | None,
     typer.Option(
         metavar="'NAME: VALUE'",
-        help="openai: a header that every request has; repeat it for several.",
+        help="openai: a header added to every request; repeat it for several.",
         show_default=False,
         rich_help_panel=_MODEL,
     ),
@@ -114,8 +116,8 @@ Ssc = Annotated[
     bool | None,
     typer.Option(
         "--ssc/--no-ssc",
-        help="Reflect where confidence drops (SelfStepConf). By default where the engine can; with --ssc an"
-        " engine that can't is an error.",
+        help="Reflect where confidence drops (SelfStepConf). On by default if the engine supports it; with"
+        " --ssc an engine that does not is an error.",
         show_default=False,
     ),
 ]
@@ -123,12 +125,14 @@ Thinking = Annotated[
     bool | None,
     typer.Option(
         "--thinking/--no-thinking",
-        help="Switch a thinking model's thinking.",
+        help="Switch a thinking model's thinking on or off.",
         show_default=False,
         rich_help_panel=_SAMPLING,
     ),
 ]
-Guard = Annotated[bool, typer.Option("--guard/--no-guard", help="Reflect once instead of ending unsure.")]
+Guard = Annotated[
+    bool, typer.Option("--guard/--no-guard", help="Reflect once instead of ending with low confidence.")
+]
 AsPublished = Annotated[
     bool,
     typer.Option(
@@ -142,7 +146,7 @@ SteeringName = Annotated[
     typer.Option(
         "--steering",
         metavar="NAME",
-        help="A controller of your own in the place of SelfStepConf: package.module:object.",
+        help="A custom controller instead of SelfStepConf: package.module:object.",
         show_default=False,
     ),
 ]
@@ -178,17 +182,19 @@ class ModelOptions(OptionGroup):
     api_key: ApiKey = None
     slots: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help=f"embedded: trajectories that advance together, {N_SLOTS} by default."
-        ),
+        typer.Option(metavar="N", help=f"embedded: trajectories decoded together, {N_SLOTS} by default."),
     ] = None
     threads: Annotated[
         int | None,
-        typer.Option(metavar="N", help="embedded: for decoding; by default all or half of the processors."),
+        typer.Option(
+            metavar="N", help="embedded: threads for decoding; by default all or half of the processors."
+        ),
     ] = None
     parallel: Annotated[
         int | None,
-        typer.Option(metavar="N", help=f"openai: trajectories in progress at most, {N_PARALLEL} by default."),
+        typer.Option(
+            metavar="N", help=f"openai: maximum number of trajectories in progress, {N_PARALLEL} by default."
+        ),
     ] = None
     extra_body: ExtraBody = None
     header: Header = None
@@ -235,24 +241,24 @@ class SamplingOptions(OptionGroup):
 
     temperature: Annotated[float, typer.Option(metavar="X", help="Sampling temperature.")] = TEMPERATURE
     top_p: Annotated[
-        float, typer.Option(metavar="X", help="Sample among the likeliest tokens of this total share.")
+        float, typer.Option(metavar="X", help="Sample from the most likely tokens of this total probability.")
     ] = TOP_P
-    top_k: Annotated[int, typer.Option(metavar="N", help="Sample among the N likeliest tokens; 0: all.")] = (
+    top_k: Annotated[int, typer.Option(metavar="N", help="Sample from the N most likely tokens; 0: all.")] = (
         TOP_K
     )
     min_p: Annotated[
-        float, typer.Option(metavar="X", help="Leave out tokens below this share of the likeliest.")
+        float, typer.Option(metavar="X", help="Leave out tokens below this share of the highest probability.")
     ] = MIN_P
     max_tokens: MaxTokens = None
     thinking: Thinking = None
     seed: Seed = SEED
 
     def params(self, choice: EngineChoice) -> SamplingParams:
-        """Return the settings; the engine says how long trajectories may get if the options do not."""
+        """Return the settings; the default length limit is the engine's."""
         return self.params_for(choice.default_max_tokens)
 
     def params_for(self, max_tokens: int) -> SamplingParams:
-        """Return the settings, with a longest trajectory where the options have none."""
+        """Return the settings, with this default length limit."""
         from distrivote.engines.base import SamplingParams
 
         return SamplingParams(
@@ -270,9 +276,9 @@ class SteeringOptions(OptionGroup):
     panel: ClassVar[str] = "SelfStepConf"
 
     ssc: Ssc = None
-    alpha: Annotated[float, typer.Option(metavar="X", help="How much of the threshold stays per step.")] = (
-        ALPHA
-    )
+    alpha: Annotated[
+        float, typer.Option(metavar="X", help="The share of the threshold kept at each step.")
+    ] = ALPHA
     delta: Annotated[float, typer.Option(metavar="X", help="Reflect below this share of the threshold.")] = (
         DELTA
     )
@@ -328,8 +334,8 @@ class OnlineOptions(SteeringOptions):
         str | None,
         typer.Option(
             metavar="RULE",
-            help="End trajectories that are less sure than those of a warm-up: low or high, low:512 for"
-            " windows of 512 tokens. It takes the place of SelfStepConf (see docs/stopping.md).",
+            help="End trajectories that are less confident than those of a warm-up: low or high, low:512 for"
+            " windows of 512 tokens. It replaces SelfStepConf (see docs/stopping.md).",
             show_default=False,
         ),
     ] = None
@@ -344,7 +350,7 @@ class OnlineOptions(SteeringOptions):
     ] = False
 
     def chosen(self) -> Controller | None:
-        """Return what steers the trajectories; None for plain sampling."""
+        """Return the controller of the trajectories; None for plain sampling."""
         from distrivote.errors import InputError
         from distrivote.splitting import splitter
         from distrivote.steering import DistriVotingOnline, SelfStepConf
@@ -384,7 +390,7 @@ class MachineOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Sample only the share I of N: every N-th question; other processes sample the others.",
+            help="Sample only shard I of N: every N-th question; other processes sample the others.",
             show_default=False,
         ),
     ] = None
@@ -399,9 +405,9 @@ class MachineOptions(OptionGroup):
             show_default=False,
         ),
     ] = None
-    workers: Annotated[int, typer.Option(metavar="N", help="Ray: engines at most.")] = 1
-    worker_cpus: Annotated[float, typer.Option(metavar="X", help="Ray: processors of each engine.")] = 1.0
-    worker_gpus: Annotated[float, typer.Option(metavar="X", help="Ray: GPUs of each engine.")] = 0.0
+    workers: Annotated[int, typer.Option(metavar="N", help="Ray: maximum number of engines.")] = 1
+    worker_cpus: Annotated[float, typer.Option(metavar="X", help="Ray: processors per engine.")] = 1.0
+    worker_gpus: Annotated[float, typer.Option(metavar="X", help="Ray: GPUs per engine.")] = 0.0
 
     def share(self) -> Shard:
         from distrivote.benchmarks.shard import Shard

@@ -58,19 +58,19 @@ class UpstreamOptions(ModelOptions):
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions(OptionGroup):
-    """Where the server listens, and what it lets a request have."""
+    """Where the server listens, and the limits of requests."""
 
     panel: ClassVar[str] = "Server"
 
-    host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen.")] = HOST
-    port: Annotated[int, typer.Option(metavar="N", help="Where to listen; 0: any that is free.")] = PORT
+    host: Annotated[str, typer.Option(metavar="NAME", help="The address to listen on.")] = HOST
+    port: Annotated[int, typer.Option(metavar="N", help="The port to listen on; 0: any free port.")] = PORT
     client_key: Annotated[
         str | None,
         typer.Option(
             "--api-key",
             metavar="KEY",
             envvar="DISTRIVOTE_API_KEY",
-            help="What clients have to send; needed for hosts that others can reach.",
+            help="The key that clients have to send; required for hosts that other machines can reach.",
             show_default=False,
             show_envvar=False,
         ),
@@ -79,7 +79,7 @@ class ServerOptions(OptionGroup):
         int | None,
         typer.Option(
             metavar="N",
-            help=f"Trajectories where a request does not say it, {BUDGET} by default.",
+            help=f"Default number of trajectories per question, {BUDGET} if not given.",
             show_default=False,
         ),
     ] = None
@@ -87,7 +87,7 @@ class ServerOptions(OptionGroup):
         int, typer.Option(metavar="N", help="The most trajectories that a request may ask for.")
     ] = SERVER_MAX_BUDGET
     max_concurrency: Annotated[
-        int, typer.Option(metavar="N", help="Requests in progress at most; others get 429.")
+        int, typer.Option(metavar="N", help="Maximum number of requests in progress; others get 429.")
     ] = MAX_CONCURRENCY
     max_tokens: MaxTokens = None
     ssc: Ssc = None
@@ -95,7 +95,7 @@ class ServerOptions(OptionGroup):
     template: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="How the page puts a question: auto, math, choice, plain or worked."
+            metavar="NAME", help="The prompt template of the page: auto, math, choice, plain or worked."
         ),
     ] = None
     answer: Answer = ANSWER
@@ -111,7 +111,7 @@ class ServerOptions(OptionGroup):
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="Forward this address too, besides embeddings, moderations and rerank; repeat it.",
+            help="Forward this path too, besides embeddings, moderations and rerank; repeat it for several.",
             show_default=False,
         ),
     ] = None
@@ -119,7 +119,7 @@ class ServerOptions(OptionGroup):
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="Let web pages of this origin use the server, such as https://example.com; repeat it.",
+            help="Let web pages of this origin use the server, such as https://example.com; repeat for several.",
             show_default=False,
         ),
     ] = None
@@ -136,10 +136,10 @@ class ServerOptions(OptionGroup):
     ] = None
 
     def settings(self, choice: EngineChoice) -> Settings:
-        """Return the settings that the options describe; a run is looked at before a model is loaded."""
+        """Return the settings that the options describe; a run is checked before a model is loaded."""
         from distrivote.server.settings import LOOPBACK, Settings, check_host
 
-        key = self.client_key or None  # a variable that is set to nothing
+        key = self.client_key or None  # an environment variable that is set but empty
         check_host(self.host, key)
         if self.run is not None:
             from distrivote.store.runs.run import Run
@@ -182,7 +182,7 @@ def serve(
     A program that speaks the OpenAI API gets a vote by changing its base URL to http://HOST:PORT/v1; a
     person opens http://HOST:PORT. Without --base-url or --engine a small model runs in this process.
     Settings of the vote go into extra_body={"distrivote": {...}} or the model name, as in
-    auto@16/MODEL. Ctrl-C ends it.
+    auto@16/MODEL. Ctrl-C stops the server.
 
     The default, --method auto, is DistriVoting unless votes and confidences together favour another
     answer; --method dis-gmm is the paper's own. auto learns with every question how far this model's
@@ -223,7 +223,7 @@ def _start_log(level: str) -> None:
 
 
 def _opened(choice: EngineChoice, costs: CostOptions) -> Engine:
-    """Return the engine; here the key of its server is --upstream-key, for --api-key is our own clients'."""
+    """Return the engine; the key of its server is --upstream-key, because --api-key is for our clients."""
     from distrivote.engines.choice import open_engine
 
     try:
@@ -257,17 +257,17 @@ def _serve(
             raise EngineError(f"can't listen on {host} port {port} ({error}): give another --port") from error
         with closing(_opened(choice, costs)) as engine:
             if settings.ssc is None and carried_out(engine, steering_of("auto")) is None:
-                settings = replace(settings, ssc=False)  # which the page shows
+                settings = replace(settings, ssc=False)  # shown on the page
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
             app = create_app(engine, method, settings)
-            listening.listen(128)  # whoever reads the address may connect at once
+            listening.listen(128)  # a reader of this line may connect at once
             say(f"{engine.model} ({engine.name}), {method}: open {address}, or point clients to {address}/v1")
             config = uvicorn.Config(
                 app,
                 http=PatientProtocol,
                 log_level="warning",
-                # Streams of clients that stay connected should not keep the server from ending.
+                # Streams of clients that stay connected must not delay the shutdown.
                 timeout_graceful_shutdown=5,
                 server_header=False,
             )

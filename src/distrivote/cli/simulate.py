@@ -75,7 +75,7 @@ def simulate(
     if preset is None:
         raise InputError("no preset is named: see distrivote simulate --list")
     if output is None:
-        raise InputError("there is no place for the run: name a new folder with -o")
+        raise InputError("no folder is given for the run: name a new one with -o")
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number from 0 up")
     chosen = [
@@ -86,7 +86,7 @@ def simulate(
     targets = [os.path.join(output, each.benchmark) if several else output for each in chosen]
     for target in targets:
         if os.path.exists(target):
-            raise InputError(f"{target} is there already: name a new folder for the run")
+            raise InputError(f"{target} exists already: name a new folder for the run")
     with ProgressDisplay() as progress:
         made = [
             _simulated(each, target, questions, trajectories, seed, progress)
@@ -110,7 +110,7 @@ def _simulated(
     seed: int,
     progress: ProgressDisplay,
 ) -> dict[str, str | int]:
-    """Draw the pools of a preset, store them and say what was stored."""
+    """Draw the pools of a preset, store them and return what was stored."""
     import zlib
 
     import numpy as np
@@ -142,7 +142,7 @@ def _simulated(
 def _write(
     pools: PoolSet, preset: Preset, target: str, n_trajectories: int, seed: int, progress: ProgressDisplay
 ) -> None:
-    """Store the pools as a run, which gets its name when it is whole."""
+    """Store the pools as a run, which is renamed to its final name when it is complete."""
     from dataclasses import asdict
 
     from distrivote.answers.remarks import Remarks

@@ -71,7 +71,7 @@ def vote(
         str | None,
         typer.Option(
             metavar="QUESTION",
-            help="Show only this question and how its answer came about; with --by, as BY/QUESTION.",
+            help="Show only this question and explain its vote; with --by, as BY/QUESTION.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -90,7 +90,7 @@ def vote(
     """Vote on every question of a file of sampled answers.
 
     A row is a trajectory: question_id, answer, confidence, and where known ground_truth or correct.
-    Majority voting is always shown beside; answers without a confidence count there, and nowhere else.
+    Majority voting is always shown too; answers without a confidence count only there.
 
     Keep the rows of a question together: then the file is streamed, and memory holds no more than a
     few batches and the largest question, however long the file. A file in another order gives the
@@ -138,7 +138,7 @@ def vote(
 
 
 class Chosen(NamedTuple):
-    """What votes: one column, or a mix of several that is read already."""
+    """The signal to vote with: one column, or a mix of several that was computed already."""
 
     columns: Columns
     mix: list[Questions] | None = None
@@ -150,7 +150,7 @@ class Chosen(NamedTuple):
 
 
 def _chosen(file: str, columns: Columns, signal: str | None, same: SameRule | None) -> Chosen:
-    """Return the columns with the signal; a mix is made here, and said."""
+    """Return the columns with the signal; a mix is computed here, and its weights are printed."""
     if signal is None:
         return Chosen(columns)
     from distrivote.store.signal_columns import AUTO, mixed_questions, weight_words, with_signal
@@ -206,7 +206,7 @@ def _vote_on_all(
                 totals = vote_once(printout)
             except QuestionCameBack:
                 held = True
-            except NotPositive:  # one scale for the whole file, so all of it has its say first
+            except NotPositive:  # one scale for the whole file, so all of it is read first
                 scale = scale_of_rows(table.batches())
             else:
                 printout.finish(totals)
@@ -227,7 +227,7 @@ def explain_question(
     bar: Bar | None = None,
     chosen: Chosen | None = None,
 ) -> int:
-    """Print how the vote on one question came about; return how many answers were withheld."""
+    """Explain the vote on one question; return how many answers were withheld."""
     from rich.text import Text
 
     from distrivote.nouns import count

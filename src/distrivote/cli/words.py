@@ -1,4 +1,4 @@
-"""Arguments as the command line has them: what hints and notes name in backticks -> options.
+"""Translates argument names in hints and notes (in backticks) to options.
 
 `budget` becomes --budget, `same="math"` --same math, `steering=None` --no-ssc, `new=True` --new.
 """
@@ -45,5 +45,5 @@ def option(name: str, value: str | None = None) -> str | None:
 
 
 def worded(said: str | DistrivoteError) -> str:
-    """Return an error or a note in the words of the command line."""
+    """Return an error or a note with options instead of argument names."""
     return said.in_words(option) if isinstance(said, DistrivoteError) else reworded(said, option)
