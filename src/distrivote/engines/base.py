@@ -43,7 +43,7 @@ class SamplingParams:
     """How trajectories are sampled. The defaults are the paper's for thinking models."""
 
     temperature: float = TEMPERATURE
-    """0 takes the most probable token every time."""
+    """0 always selects the most probable token."""
 
     top_p: float = TOP_P
     top_k: int = TOP_K
@@ -64,7 +64,7 @@ class SamplingParams:
     """The chat template's switch for thinking models; None leaves it as the template has it."""
 
     extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """More fields of the requests to an OpenAI-compatible server; other engines have no use for them."""
+    """Additional fields of the requests to an OpenAI-compatible server; other engines ignore them."""
 
     left_out: tuple[str, ...] = ()
     """Fields that an OpenAI-compatible server is not sent, so that its own defaults hold: of those above, and
@@ -99,14 +99,14 @@ def _require(fits: bool, name: str, value: object, allowed: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A trajectory in progress, as far as it has come."""
+    """The current state of a trajectory in progress."""
 
     index: int
     text: str
 
 
 class Progress(NamedTuple):
-    """How far a call has come, for displays."""
+    """The progress of a call, for displays."""
 
     n_tokens: int
     """Sampled so far, in finished and unfinished trajectories."""
@@ -143,14 +143,14 @@ class Job(NamedTuple):
     they then start no more of them and drop those that are in progress, as far as they can."""
 
     controller: Controller | None = None
-    """What steers its trajectories, if not the controller of the call; one of the same kind."""
+    """The controller of its trajectories, if not that of the call; of the same type."""
 
     take: Callable[[], bool] = always
     """Called once, from any thread, before the first of its trajectories is started; false: another process
     samples them, so none is started. It may take long. An engine that does not call it does work twice."""
 
     def steered_by(self, usual: Controller | None) -> Controller | None:
-        """Return what steers its trajectories in a call with a controller, None if nothing does."""
+        """Return the controller of its trajectories, given that of the call; None if there is none."""
         return usual if usual is None or self.controller is None else self.controller
 
 
@@ -242,10 +242,10 @@ class AsyncEngine(Protocol):
 
 @runtime_checkable
 class ChoosyEngine(Protocol):
-    """An engine that can't carry out every controller, and finds out which."""
+    """An engine that does not support every controller, and can check one."""
 
     def can_steer(self, controller: Controller) -> bool:
-        """Say whether trajectories can be steered by a controller; may take a few requests."""
+        """Return whether the engine supports a controller; may take a few requests."""
         ...
 
 
@@ -260,7 +260,7 @@ class EmbeddingEngine(Protocol):
 
 @runtime_checkable
 class Upstream(Protocol):
-    """An engine in front of a server, which may have other models and takes requests as they are."""
+    """An engine in front of a server, which may have other models and to which requests can be forwarded."""
 
     @property
     def model(self) -> str: ...
@@ -278,12 +278,12 @@ class Upstream(Protocol):
         ...
 
     def forward(self, path: str, content: bytes) -> AbstractAsyncContextManager[ForwardedReply]:
-        """Send a request to an address after /v1/ as it is."""
+        """Forward a request unchanged to a path after /v1/."""
         ...
 
 
 class ForwardedReply(Protocol):
-    """The reply to a request that was sent on as it is."""
+    """The reply to a forwarded request."""
 
     @property
     def status(self) -> int: ...
@@ -293,19 +293,19 @@ class ForwardedReply(Protocol):
 
     @property
     def n_tokens(self) -> int:
-        """What its usage says; 0 until that has come, or if there is none."""
+        """From the reply's usage; 0 before it has arrived, or if the reply has none."""
         ...
 
     @property
     def n_prompt_tokens(self) -> int: ...
 
     def parts(self) -> AsyncIterator[bytes]:
-        """Yield its bytes as they come."""
+        """Yield its bytes as they arrive."""
         ...
 
 
 def carried_out(engine: Engine, controller: Controller | None) -> Controller | None:
-    """Return the controller that will steer: None if it is optional and the engine can't carry it out."""
+    """Return the controller that will steer: None if it is optional and the engine does not support it."""
     if controller is None or not controller.optional or not isinstance(engine, ChoosyEngine):
         return controller
     return controller if engine.can_steer(controller) else None

@@ -76,7 +76,7 @@ class EngineChoice:
         )
 
     def request_settings(self) -> dict[str, Any]:
-        """Return what is added to every request to a server, as a run records it; empty for other engines."""
+        """Return what is added to every request to a server, for the record; empty for other engines."""
         if self.engine != "openai":
             return {}
         from distrivote.engines.openai.extras import Extras

@@ -21,7 +21,7 @@ class Taken(NamedTuple):
 
 
 class Feed:
-    """A queue of jobs between those who want trajectories and one engine.
+    """A queue of jobs between callers and one engine.
 
     >>> feed = Feed(())
     >>> feed.close()
@@ -50,13 +50,13 @@ class Feed:
             return self._n_taken + len(self._waiting) - 1
 
     def close(self) -> None:
-        """Add no more jobs; an engine that waits for one ends when it has sampled the others."""
+        """Close the feed: no more jobs can be added, and the engine ends when it has sampled the rest."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
 
     def take(self, *, wait: bool) -> Taken | None:
-        """Return the next job; None if there is none at present, or, with `wait`, if there will be none."""
+        """Return the next job; None if the queue is empty or, with `wait`, once it is empty and closed."""
         with self._changed:
             while wait and not self._waiting and not self._is_closed:
                 self._changed.wait()
@@ -66,6 +66,6 @@ class Feed:
             return Taken(self._n_taken - 1, self._waiting.popleft())
 
     def __iter__(self) -> Iterator[Taken]:
-        """Return the jobs as they come, until the feed is closed."""
+        """Return the jobs as they are added, until the feed is closed."""
         while (taken := self.take(wait=True)) is not None:
             yield taken

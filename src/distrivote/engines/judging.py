@@ -10,18 +10,18 @@ from distrivote.answers.judging import Embed, JudgeOf
 from distrivote.engines.base import EmbeddingEngine, Engine, SamplingParams
 
 FEW_TOKENS = 16
-"""Of a verdict; a model that thinks first is asked again, with as many as a trajectory may have."""
+"""Limit of tokens for a verdict; a model that thinks first is asked again with the limit of a trajectory."""
 
 _THINKS = "<think>"
 
 
 def embedder(engine: Engine) -> Embed | None:
-    """Return who makes embeddings of texts, None if the engine can't."""
+    """Return the function that computes embeddings, None if the engine has none."""
     return engine.embed if isinstance(engine, EmbeddingEngine) else None
 
 
 def model_judge(engine: Engine, params: SamplingParams) -> JudgeOf:
-    """Return a judge that puts every two answers to an engine, at temperature 0."""
+    """Return a judge that asks an engine about each pair of answers, at temperature 0."""
     sure = replace(params, temperature=0.0, stop=())
     is_thinking = False
 

@@ -30,7 +30,7 @@ from distrivote.trajectory import Trajectory
 
 
 def limited(engine: Engine, max_tokens: int) -> LimitedEngine:
-    """Return an engine that samples about this number of tokens at most; closing it closes the other."""
+    """Return an engine that samples at most about this number of tokens; it closes the wrapped one."""
     return _limited(engine, Spending(max_tokens))
 
 
@@ -175,7 +175,7 @@ class LimitedUpstream(LimitedAsyncEngine):
 
     @asynccontextmanager
     async def forward(self, path: str, content: bytes) -> AsyncIterator[Any]:
-        """Send a request as it is, or raise a SpentError."""
+        """Forward a request unchanged, or raise a SpentError."""
         self._spending.check()
         async with self._upstream.forward(path, content) as reply:
             try:

@@ -1,7 +1,7 @@
-"""Engines of one's own: a class, an open engine, or a function (messages, seed) -> text or Trajectory.
+"""Custom engines: a class, an open engine, or a function (messages, seed) -> text or Trajectory.
 
 A function is called once for each trajectory, with the messages as dicts of `role` and `content` and a seed
-that differs for each. One that has no use for the seed leaves it out.
+that differs for each. The parameter `seed` may be omitted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FunctionEngine(BaseEngine):
 
 
 def own_engine(own: Own, model: str | None, options: Mapping[str, Any]) -> BaseEngine:
-    """Return the engine that an object of the user's is.
+    """Return the engine for an object of the user's.
 
     A class gets the options, and `model` if it takes that.
     """

@@ -1,6 +1,6 @@
 """Replies read field by field, from dicts and from the packages' own objects alike, into the types of `wire`.
 
-This is the slow way, for whatever `wire` does not decode: objects of the openai package, numbers that JSON
+This is the slow path, for whatever `wire` does not decode: objects of the openai package, numbers that JSON
 does not have, null where a number should be. An error says the place and what to pass instead.
 """
 
@@ -29,7 +29,7 @@ from distrivote.errors import InputError
 
 
 class FalseNumberError(InputError):
-    """A log-probability that is true or false."""
+    """A log-probability that is a boolean."""
 
     def __init__(self, value: bool, place: str) -> None:
         self.flaw = f"log-probability {str(value).lower()} is not a number"
@@ -37,7 +37,7 @@ class FalseNumberError(InputError):
 
 
 def response_of(content: bytes) -> Response:
-    """Return a JSON document as a response; ValueError if it is none.
+    """Return a JSON document as a response; raise ValueError if it is not one.
 
     >>> response_of(b'{"choices": [{"text": "4", "logprobs": {"token_logprobs": [NaN]}}]}').choices[0].text
     '4'
@@ -49,7 +49,7 @@ def response_of(content: bytes) -> Response:
 
 
 def response_from(document: Any) -> Response:
-    """Return a response that was read as a dict, with everything that is wrong with its choices in them."""
+    """Return a response that was read as a dict; its choices record what is wrong with them."""
     if not isinstance(document, dict):
         raise InputError(f"{str(document)[:60]!r} is no reply")
     model = document.get("model")
@@ -62,7 +62,7 @@ def response_from(document: Any) -> Response:
 
 
 def usage_from(usage: Any) -> Usage:
-    """Return token counts, without those that are none."""
+    """Return token counts, without invalid ones."""
     thinking = _counted(field(field(usage, "completion_tokens_details"), "reasoning_tokens"))
     return Usage(
         _counted(field(usage, "prompt_tokens")),
@@ -203,7 +203,7 @@ def field(item: Any, name: str) -> Any:
 
 
 def is_list(value: Any) -> bool:
-    """Say whether a value is a list of some kind."""
+    """Return whether a value is a list or another sequence."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
@@ -225,7 +225,7 @@ def piece(value: Any, place: str) -> str:
 
 
 def number(value: Any, place: str, missing: float) -> float:
-    """Return a log-probability; `missing` stands for one that was not given or is NaN."""
+    """Return a log-probability; `missing` if it was not given or is NaN."""
     if value is None:
         return missing
     if isinstance(value, bool):

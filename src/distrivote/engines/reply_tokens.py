@@ -1,7 +1,7 @@
 """The tokens of one reply as the server sent them, in buffers that become arrays once.
 
 A token costs its text, a number and a row of numbers; rows lie one after the other in one buffer. Bytes are
-kept only once a token has others than its text: part of a character, as a rule.
+stored only once a token's bytes differ from its text: usually part of a character.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class LogprobRows:
         return len(self.widths)
 
     def add_row(self, logprob: float, row: Iterable[float]) -> None:
-        """Take one token."""
+        """Append one token."""
         n_before = len(self.values)
         self.values.extend(row)
         self.widths.append(len(self.values) - n_before)
         self.logprobs.append(logprob)
 
     def add_rows(self, other: LogprobRows, start: int, end: int) -> None:
-        """Take the tokens from `start` to `end` of others."""
+        """Append the tokens from `start` to `end` of others."""
         first = sum(other.widths[:start])
         widths = other.widths[start:end]
         self.values += other.values[first : first + sum(widths)]
@@ -63,7 +63,7 @@ class LogprobRows:
         return found
 
     def copy(self) -> LogprobRows:
-        """Return a copy that goes on by itself."""
+        """Return an independent copy."""
         other = LogprobRows()
         other.add_rows(self, 0, len(self))
         return other
@@ -86,7 +86,7 @@ class LogprobRows:
 
 
 class ReplyTokens(LogprobRows):
-    """Tokens with their log-probabilities, in the order in which they came."""
+    """Tokens with their log-probabilities, in the order of arrival."""
 
     __slots__ = ("encoded", "has_bytes", "pieces")
 
@@ -94,13 +94,13 @@ class ReplyTokens(LogprobRows):
         super().__init__()
         self.pieces: list[str] = []
         self.has_bytes = False
-        """Whether the server has said the bytes of the tokens, as in chat."""
+        """Whether the server has sent the bytes of the tokens, as in chat."""
 
         self.encoded: list[bytes] = []
         """The bytes of each token; empty if they are those of the texts as far as is known."""
 
     def add_entries(self, entries: Sequence[TokenEntry]) -> None:
-        """Take tokens as chat has them."""
+        """Append tokens in the format of chat."""
         self.has_bytes = True
         for entry in entries:
             piece, encoded = entry.token, entry.bytes
@@ -114,7 +114,7 @@ class ReplyTokens(LogprobRows):
             self.logprobs.append(entry.logprob)
 
     def add_lists(self, logprobs: Logprobs, where: str) -> None:
-        """Take tokens as completions have them."""
+        """Append tokens in the format of completions."""
         pieces = logprobs.tokens or []
         n = len(pieces)
         own = logprobs.token_logprobs or [math.nan] * n
@@ -128,14 +128,14 @@ class ReplyTokens(LogprobRows):
             self.add(piece, logprob, row.values() if row else ())
 
     def add(self, piece: str, logprob: float, row: Iterable[float]) -> None:
-        """Take one token whose bytes are those of its text."""
+        """Append one token whose bytes are those of its text."""
         if self.encoded:
             self.encoded.append(_as_bytes(piece))
         self.pieces.append(piece)
         self.add_row(logprob, row)
 
     def extend(self, other: ReplyTokens, start: int = 0, end: int | None = None) -> None:
-        """Take the tokens from `start` to `end` of others."""
+        """Append the tokens from `start` to `end` of others."""
         end = len(other) if end is None else end
         if self.encoded or other.encoded:
             self._know_bytes()

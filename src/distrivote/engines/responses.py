@@ -108,7 +108,7 @@ def _openai_trajectory(choice: Any, where: str) -> Trajectory:
 
 
 def trajectory_of_choice(choice: Choice, where: str) -> Trajectory:
-    """Return a choice of a response in one piece as a trajectory."""
+    """Return a choice of a complete response as a trajectory."""
     content, thinking = choice.text or "", ""
     if choice.message is not None:
         content = choice.message.content or choice.message.refusal or ""

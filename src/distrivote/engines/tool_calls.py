@@ -1,6 +1,6 @@
-"""Tool calls that a server gives beside the text of a reply, put into the text.
+"""Tool calls that a server returns separately from the text of a reply, added to the text.
 
-A trajectory has one text. Calls stand at its end, each as `<tool_call>{...}</tool_call>`, which is how many
+A trajectory has one text. Calls are at its end, each as `<tool_call>{...}</tool_call>`, which is how many
 models write them themselves and how `answers.structured.tools` reads them. They came without
 log-probabilities, so that they are one token without any.
 """
@@ -19,7 +19,7 @@ from distrivote.trajectory import Floats, Trajectory
 
 
 class ToolCalls:
-    """The calls of one reply as they come, whole or in parts."""
+    """The calls of one reply as they arrive, complete or in parts."""
 
     __slots__ = ("_arguments", "_names")
 
@@ -31,7 +31,7 @@ class ToolCalls:
         return bool(self._names)
 
     def add(self, calls: Sequence[ToolCall]) -> None:
-        """Take the calls of a chunk, or of a whole reply, which may leave out their numbers."""
+        """Add the calls of a chunk, or of a complete reply, which may omit their numbers."""
         for place, call in enumerate(calls):
             number = place if call.index is None else call.index
             if call.function is None:
@@ -45,7 +45,7 @@ class ToolCalls:
 
     @property
     def text(self) -> str:
-        """All calls as they stand in a text; arguments that are not an object stay as they came."""
+        """All calls as written in a text; arguments that are not an object are unchanged."""
         return "".join(f"<tool_call>{self._written(number)}</tool_call>" for number in sorted(self._names))
 
     def _written(self, number: int) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 
 class TopEntry(msgspec.Struct, gc=False):
-    """One of the most probable tokens at a place."""
+    """One of the most probable tokens at a position."""
 
     logprob: float
 
@@ -95,7 +95,7 @@ class TokenDetails(msgspec.Struct, gc=False, frozen=True):
 
 
 class Usage(msgspec.Struct, gc=False, frozen=True):
-    """How many tokens a request has cost, as far as its server has said."""
+    """How many tokens a request has cost, according to its server."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -110,7 +110,7 @@ class Usage(msgspec.Struct, gc=False, frozen=True):
         return details is not None and bool(details.reasoning_tokens)
 
     def then(self, later: Usage | None) -> Usage:
-        """Return this with what was said later."""
+        """Return the counts updated with later ones."""
         if later is None:
             return self
         return Usage(
@@ -121,7 +121,7 @@ class Usage(msgspec.Struct, gc=False, frozen=True):
 
 
 class Response(msgspec.Struct, gc=False):
-    """A reply in one piece, or one chunk of a stream."""
+    """A complete reply, or one chunk of a stream."""
 
     choices: list[Choice] = []
     usage: Usage | None = None

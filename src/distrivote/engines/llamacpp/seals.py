@@ -1,4 +1,4 @@
-"""Files in the cache that are what was put there: a checksum beside each, compared once per state of a file.
+"""Integrity of cached files: each has a checksum file, which is compared once per state of the cached file.
 
 A state is size, time of change and inode: hashing 270 MB takes a second, so a file that has not been touched
 since it was last compared is not read again.
@@ -15,12 +15,12 @@ from distrivote.engines.llamacpp.wheels import sha256_of
 
 
 def seal(path: Path) -> None:
-    """Record the checksum of a file that is right; a cache that can't be written has none."""
+    """Record the checksum of a valid file; skipped if the cache is not writable."""
     _write(path, sha256_of(path))
 
 
 def is_intact(path: Path) -> bool:
-    """Say whether a file is what was sealed; one from before there were seals is sealed as it is."""
+    """Return whether a file matches its checksum; a file without one (of an older version) gets one."""
     try:
         said = json.loads(_beside(path).read_bytes())
         checksum, state = str(said["sha256"]), said["state"]

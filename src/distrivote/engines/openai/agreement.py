@@ -1,8 +1,8 @@
-"""What a server says of its replies, compared with what came: how many tokens they have, and whose they are.
+"""Compares a server's own data with the received reply: the number of tokens, and the model.
 
-An event of a stream that is lost or comes twice changes a text and its tokens alike, so that they still fit
-each other. Only the server's own count shows it. Servers count differently (the end-of-text token may be
-shown, or counted, or neither), so each is held against its own usual difference.
+An event of a stream that is lost or repeated changes a text and its tokens alike, so that they still match
+each other. Only the server's own count reveals it. Servers count differently (the end-of-text token may be
+shown, or counted, or neither), so each is compared with its own usual difference.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 from collections import Counter
 
 _N_USUAL = 3
-"""So many equal differences are a server's way of counting."""
+"""After this number of equal differences, the difference counts as the server's usual one."""
 
 _N_UNSTEADY = 8
-"""After so many replies without a usual difference, counts are not compared any more."""
+"""After this number of replies without a usual difference, counts are no longer compared."""
 
 _ANY_MODEL = {"auto", "default", "latest"}
-"""Names that ask for whatever model there is."""
+"""Names that stand for any model."""
 
 
 class TokenCounts:
@@ -52,7 +52,7 @@ class TokenCounts:
 
 
 def is_same_model(asked: str, said: str) -> bool:
-    """Say whether a name may be another one for the model that was asked for.
+    """Return whether a name may be an alias of the requested model.
 
     >>> is_same_model("gpt-4o", "gpt-4o-2024-08-06"), is_same_model("org/Model-7B", "models/model-7b.gguf")
     (True, True)

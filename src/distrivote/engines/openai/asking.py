@@ -1,4 +1,4 @@
-"""One request as chunks of its replies, streamed or in one piece."""
+"""One request as chunks of its replies, streamed or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from distrivote.engines.wire import Response
 
 
 async def chunks_of(server: Server, prompt: Prompt, body: Body) -> AsyncGenerator[list[Response]]:
-    """Yield the chunks of a stream as they come, or one with all choices of a whole reply.
+    """Yield the chunks of a stream as they arrive, or one with all choices of a complete reply.
 
     With tools, a server that gives log-probabilities only in whole replies is asked for these, and one that
     gives none is asked for none.
@@ -52,7 +52,7 @@ def _unmeasured(body: Body) -> Body:
 
 
 async def whole_reply(server: Server, prompt: Prompt, body: Body) -> dict[str, Any]:
-    """Return a reply that is asked for in one piece; an error inside it is a Fault."""
+    """Return a reply that was requested without streaming; raise a Fault for an error inside it."""
     whole = {name: value for name, value in body.items() if name != "stream"}
     response = await server.post(prompt.path, whole)
     if isinstance(response, dict) and response.get("error"):

@@ -1,13 +1,13 @@
-"""What a server can do, found out once with requests of a few tokens.
+"""The capabilities of a server, probed once with requests of a few tokens.
 
 - `dialect_of`: does it answer, with this key and model, and how many log-probabilities does it give? Replies
   are sampled as streams, so streams are looked at; where only whole replies have them, these are used.
 - `has_plugin`: does SelfStepConf run inside it? The plugin knows its own arguments and refuses others; any
-  other server passes over the field, or refuses it in words of its own.
+  other server ignores the field, or refuses it with another message.
 - `continuation_of`: how can a reply be continued from a prefix? Where the server shows the prompt that its
   chat template makes, by completing that text; else by a prefilled assistant message. Whether a server
   really continues one, or opens a new turn after it, is seen in the number of tokens of the prompt and in
-  the text that it goes on with.
+  the text that it continues with.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from distrivote.problem import Message
 T = TypeVar("T")
 
 _AMBIGUOUS = (500, 501)
-"""What some servers answer to what they do not know; if it stays, it means no."""
+"""Statuses of some servers for unknown paths or fields; if retries get the same, the answer is no."""
 
 _UNNAMED = (400, 422)
-"""What a server may answer to a field that it does not know, without naming it."""
+"""Statuses with which a server may refuse an unknown field without naming it."""
 
 _HELLO = (Message("user", "Hello"),)
 _FEW = SamplingParams(temperature=1.0, top_p=1.0, max_tokens=4)
@@ -57,16 +57,16 @@ _ONE = replace(_FEW, max_tokens=1)
 
 _SAID = "red green blue red green blue red green blue"
 _BEGUN, _NEXT = "red green blue red green", " blue"
-"""A text that is begun, and how it goes on."""
+"""The beginning of a text, and its obvious continuation."""
 
 _MOST_CHUNKS = 64
-"""Of a stream that is to have a few tokens."""
+"""Limit for a stream that should have a few tokens."""
 
 _GO_ON: Body = {"continue_final_message": True, "add_generation_prompt": False}
 
 
 async def dialect_of(server: Server, endpoint: str, n_logprobs: int, extra: Body | None = None) -> Dialect:
-    """Return how to ask a server, which is asked for a few tokens to see; `extra` is in every request."""
+    """Return the dialect of a server, found with requests of a few tokens; `extra` is in every request."""
     prompt = _hello(endpoint)
     dialect = Dialect(n_logprobs, extra=extra or {})
     seen: list[int] = []
@@ -82,11 +82,11 @@ async def dialect_of(server: Server, endpoint: str, n_logprobs: int, extra: Body
             seen.clear()
             continue
         given = _given_in(response["choices"][0])
-        # Where a model thinks unseen nothing comes, which tells nothing.
+        # If a model's thinking is hidden, nothing is received, which proves nothing.
         is_seen = given.has_rows or given.has_text
         seen.append(min(given.n_logprobs, dialect.n_logprobs) if is_seen else dialect.n_logprobs)
         shows = shows or given.has_rows
-        # A whole run is asked for by this number: that of one bad reply would spoil it.
+        # The whole run uses this number: that of one bad reply would affect all of it.
         if max(seen) >= dialect.n_logprobs or len(seen) == server.patience.n_logprob_probes:
             break
     if not dialect.n_logprobs:
@@ -95,7 +95,7 @@ async def dialect_of(server: Server, endpoint: str, n_logprobs: int, extra: Body
 
 
 async def _as_sampled(server: Server, prompt: Prompt, dialect: Dialect, n_whole: int, shows: bool) -> Dialect:
-    """Return a dialect with what is given in streams, by which replies are sampled, or else in whole ones."""
+    """Return a dialect with the log-probabilities given in streams, or else in complete replies."""
     n_streamed = 0
     for _ in range(server.patience.n_logprob_probes if n_whole > 1 else 1):
         try:
@@ -113,11 +113,13 @@ async def _as_sampled(server: Server, prompt: Prompt, dialect: Dialect, n_whole:
     if n_streamed <= 1 < n_whole:
         dialect = replace(dialect, streams=False)
     n = min(n_streamed, dialect.n_logprobs) if dialect.streams else n_whole
-    return replace(dialect, n_logprobs=n if n > 1 else 0, shows_logprobs=shows)  # one alone shows no spread
+    return replace(
+        dialect, n_logprobs=n if n > 1 else 0, shows_logprobs=shows
+    )  # a single entry has no spread
 
 
 def adapted_dialect(dialect: Dialect, fault: Fault) -> Dialect | None:
-    """Return how to ask instead, where a refusal says what it was about; None if it does not."""
+    """Return the dialect to try after a refusal that names the field; None if it names none."""
     if fault.status is None or not 400 <= fault.status < 600 or fault.scope is Scope.PASSING:
         return None
     if "max_completion_tokens" in fault.words and dialect.max_tokens_field == "max_tokens":
@@ -133,7 +135,7 @@ def adapted_dialect(dialect: Dialect, fault: Fault) -> Dialect | None:
 
 
 def _n_allowed(words: str, asked: int) -> int:
-    """Return how many log-probabilities a refusal leaves: the number that it names, else 5, else none."""
+    """Return how many log-probabilities to ask for after a refusal: the number it names, else 5, else 0."""
     found = re.findall(r"(?<![\w.-])(\d{1,4})(?![\w-])( \(exclusive\))?", words)
     named = [int(number) - bool(exclusive) for number, exclusive in found]
     fewer = [number for number in named if number < asked]
@@ -167,7 +169,7 @@ async def _with_models(server: Server, fault: Fault) -> Fault:
 
 
 async def has_plugin(server: Server, endpoint: str, dialect: Dialect, probe: Probe = SSC_PROBE) -> bool:
-    """Say whether a rule runs inside a server, SelfStepConf if none is named."""
+    """Return whether a rule runs inside a server, SelfStepConf by default."""
     prompt = replace(_hello(endpoint), extra={"vllm_xargs": probe.xargs})
     try:
         await _ask(server, prompt, _ONE, dialect)
@@ -179,7 +181,7 @@ async def has_plugin(server: Server, endpoint: str, dialect: Dialect, probe: Pro
 
 
 async def prompt_shown_by(server: Server, dialect: Dialect) -> Continuation | None:
-    """Return how a server shows the prompt that its template makes, None if it does not."""
+    """Return how a server shows the prompt that its template generates, None if it does not."""
     for way in (Continuation.TEMPLATE, Continuation.TOKENS):
         if await _answers(_completes(server, dialect, way)):
             return way
@@ -249,7 +251,7 @@ async def _completes(server: Server, dialect: Dialect, way: Continuation) -> boo
 
 
 async def _patiently(patience: Patience, probe: Callable[[], Awaitable[T]]) -> T:
-    """Return what a probe gives, which may fail a few times for a moment, but not by taking long."""
+    """Return the result of a probe, with a few retries for transient failures, but none after a slow one."""
     longest = patience.probe.longest
     for number in range(patience.n_probes - 1):
         begun = time.monotonic()
@@ -265,7 +267,7 @@ async def _patiently(patience: Patience, probe: Callable[[], Awaitable[T]]) -> T
 
 
 async def _answers(probe: Awaitable[bool]) -> bool:
-    """Return what a probe says, False where the server refuses it or answers something else."""
+    """Return the result of a probe, False if the server refuses it or answers something else."""
     try:
         return await probe
     except Fault as fault:
@@ -277,7 +279,7 @@ async def _answers(probe: Awaitable[bool]) -> bool:
 
 
 async def _n_behind(server: Server, dialect: Dialect, alone: int | None, extra: Body) -> int | None:
-    """Return how many tokens stand behind a prefilled message, with its first word; None if not known.
+    """Return how many tokens come after a prefilled message, plus its first word; None if unknown.
 
     Four words cost a + 3b tokens and seven a + 6b, so the rest is a and what the template adds.
     """
@@ -289,7 +291,7 @@ async def _n_behind(server: Server, dialect: Dialect, alone: int | None, extra: 
 
 
 async def _goes_on(server: Server, dialect: Dialect, extra: Body) -> bool:
-    """Say whether a server goes on with a text where it ends; a new turn would not begin with a space."""
+    """Return whether a server continues a text where it ends; a new turn would not begin with a space."""
     prompt = Prompt((Message("user", f"Say {_SAID}"), Message("assistant", _BEGUN)), extra=extra)
     for _ in range(2):
         try:
@@ -324,7 +326,7 @@ async def _ask(server: Server, prompt: Prompt, params: SamplingParams, dialect: 
 
 
 async def _ask_stream(server: Server, prompt: Prompt, dialect: Dialect) -> _Given:
-    """Return what comes in a stream."""
+    """Return what is received in a stream."""
     body = request_body(server.facts.model, prompt, _FEW, dialect, seed=0)
 
     async def once() -> _Given:
@@ -332,7 +334,7 @@ async def _ask_stream(server: Server, prompt: Prompt, dialect: Dialect) -> _Give
         async with aclosing(server.stream(prompt, body)) as batches:
             async for chunks in batches:
                 n_chunks += len(chunks)
-                is_over = n_chunks >= _MOST_CHUNKS  # it does not know how many tokens were asked for
+                is_over = n_chunks >= _MOST_CHUNKS  # it ignores the limit of tokens
                 n_choices += sum(len(chunk.choices) for chunk in chunks)
                 for choice in (choice for chunk in chunks for choice in chunk.choices[:1]):
                     given = given.then(_given_by(choice))
@@ -351,10 +353,10 @@ async def _ask_stream(server: Server, prompt: Prompt, dialect: Dialect) -> _Give
 
 
 class _Given(NamedTuple):
-    """What a few tokens of a reply came with."""
+    """The log-probabilities of a few tokens of a reply."""
 
     n_logprobs: int = 0
-    """The most at a token."""
+    """The largest number at a token."""
 
     has_rows: bool = False
     has_text: bool = False
@@ -365,7 +367,7 @@ class _Given(NamedTuple):
 
 
 def _given_in(choice: Any) -> _Given:
-    """Return what a choice of a whole reply came with; what can't be read has none."""
+    """Return the log-probabilities of a choice of a complete reply; an unreadable choice has none."""
     try:
         return _given_by(response_from({"choices": [choice]}).choices[0])
     except (TypeError, AttributeError, ValueError, InputError):

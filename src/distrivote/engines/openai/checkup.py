@@ -1,6 +1,6 @@
-"""What one OpenAI-compatible server is good for, in a few requests of one to four tokens.
+"""Checks what one OpenAI-compatible server supports, with a few requests of one to four tokens.
 
-For `distrivote doctor`: the same questions that a call asks before its first trajectory, without a call.
+For `distrivote doctor`: the same probes that a call makes before its first trajectory, without a call.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _PATIENCE = Patience(timeout=30.0)
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """What a server said."""
+    """The findings about a server."""
 
     url: str
     model: str | None = None
     n_logprobs: int = 0
-    """Per token, out of those that were asked for; 0: none."""
+    """Log-probabilities per token, of those requested; 0: none."""
 
     streams: bool = True
-    """Whether they come in streams; else in whole replies only."""
+    """Whether streams have them; if not, only complete replies do."""
 
     left_out: tuple[str, ...] = ()
     """Fields that it refuses."""
@@ -41,13 +41,13 @@ class Checkup:
     """How SelfStepConf works with it: `plugin`, `continuation`, or None."""
 
     failure: str | None = None
-    """One sentence, if it does not answer as it should; arguments in backticks, as in hints."""
+    """One sentence about what is wrong, if anything is; arguments in backticks, as in hints."""
 
 
 def check_server(
     url: str, model: str | None = None, api_key: str | None = None, extras: Extras | None = None
 ) -> Checkup:
-    """Return what a server can do; a server that fails is a finding and not an error."""
+    """Return the capabilities of a server; a failure is reported in the result and not raised."""
     address, extras = address_of(url), extras or Extras()
     key = api_key or os.environ.get("OPENAI_API_KEY") or None
 

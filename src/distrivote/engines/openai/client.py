@@ -32,16 +32,16 @@ __all__ = ["Server", "address_of"]
 
 _USAGE = {"stream_options": {"include_usage": True}}
 LARGEST = 256 << 20
-"""Bytes of one event, or of a reply in one piece."""
+"""Maximum bytes of one event, or of a complete reply."""
 
 _EVENTS = re.compile(rb"\s*(data|event|id|retry|error)?:")
-"""How a stream of events begins, whatever its type is said to be."""
+"""How a stream of events begins, whatever its content type says."""
 
 _SHORT = 32
 """Bytes below which an event may be the last."""
 
 _NO_ENDS = {"abort", "error"}
-"""Ends by which a server says that it broke off: it is shutting down, or lost the one behind it."""
+"""Finish reasons for an aborted reply: the server is shutting down, or lost its own upstream."""
 
 
 class Server:
@@ -61,10 +61,10 @@ class Server:
         self.patience = patience
         self.health = Health(patience)
         self.n_garbled = 0
-        """Replies in a row that were no replies."""
+        """Consecutive invalid replies."""
 
         self.n_flaws_kept = 0
-        """Trajectories in a row whose flaw stayed when they were asked for again."""
+        """Consecutive trajectories whose flaw remained after retries."""
 
         self.counts = TokenCounts()
         self._said: str | None = None  # the model that its first reply names
@@ -90,7 +90,7 @@ class Server:
 
     @asynccontextmanager
     async def forward(self, path: str, content: bytes) -> AsyncIterator[Forwarded]:
-        """Send a request as it is; its reply comes as it is, whatever its status."""
+        """Forward a request unchanged; its reply is returned unchanged, whatever its status."""
         async with self._connection.send("POST", f"{self._base}/{path}", content) as reply:
             self.health.hear()
             yield Forwarded(
@@ -98,7 +98,7 @@ class Server:
             )
 
     async def post_beside(self, path: str, body: Body) -> Any:
-        """Return the JSON that a path beside the API answers: /tokenize and not /v1/tokenize."""
+        """Return the JSON of a path outside the API: /tokenize and not /v1/tokenize."""
         return await self._whole("POST", f"{self._root}/{path}", body)
 
     async def _whole(self, method: str, url: str, body: Body | None) -> Any:
@@ -119,9 +119,9 @@ class Server:
             raise self.garbled("something that is not JSON") from error
 
     async def stream(self, prompt: Prompt, body: Body) -> AsyncGenerator[list[Response]]:
-        """Yield the chunks of a reply as they come, or one with all choices if the server does not stream.
+        """Yield the chunks of a reply as they arrive, or one with all choices if the server does not stream.
 
-        Ends when the server says that it is done; a stream that breaks off is a Fault.
+        Ends when the server ends the stream; a stream that is cut off raises a Fault.
         """
         url = f"{self._base}/{prompt.path}"
         for asked in (body | _USAGE, body) if self.facts.takes_stream_options else (body,):
@@ -156,7 +156,7 @@ class Server:
             if events:
                 n_waiting, heard = 0, now
             n_waiting += len(data)
-            # Comments that keep a connection open, or a line that never ends, are no reply.
+            # Keep-alive comments, or a line that never ends, do not count as a reply.
             if n_waiting > LARGEST:
                 raise self._too_large()
             if now - heard > self.patience.timeout:
@@ -190,12 +190,12 @@ class Server:
         return chunks, False
 
     def _check_ends(self, ended: dict[int, bool]) -> None:
-        """Raise a Fault if a choice that was begun did not come to its end."""
+        """Raise a Fault if a choice was started but not finished."""
         if not all(ended.values()):
             raise broken_off(self.url, "the connection closed before its end")
 
     def _chunks(self, event: bytes) -> list[Response]:
-        """Return what an event says; several chunks if it has one on each of its lines."""
+        """Return the chunks of an event; several if it has one on each of its lines."""
         try:
             found = [decode_response(event)]
         except (ValueError, RecursionError):
@@ -223,7 +223,7 @@ class Server:
         return [chunk for line in lines if line.strip() for chunk in self._chunks(line)]
 
     async def _all_of(self, reply: aiohttp.ClientResponse) -> bytes:
-        """Return a reply in one piece, unless it is larger than any should be."""
+        """Return a complete reply; raise a Fault if it is too large."""
         parts: list[bytes] = []
         n_bytes = 0
         async for part in reply.content.iter_any():
@@ -237,7 +237,7 @@ class Server:
         return broken_off(self.url, f"it has more than {LARGEST >> 20} MB")
 
     def garbled(self, what: str) -> Fault:
-        """Return the fault of a reply that can't be read; it passes unless there are several in a row."""
+        """Return the fault of an unreadable reply; it is transient unless there are several in a row."""
         self.n_garbled += 1
         scope = Scope.SERVER if self.n_garbled >= self.patience.n_garbled else Scope.PASSING
         return Fault(f"{self.url} answers {what}", scope, hint="check `base_urls`", argument="base_urls")
@@ -247,7 +247,7 @@ class Server:
         return fault_of_event(self.url, error, model=self.facts.model, key=self._key, secrets=self._secrets)
 
     def model_flaw(self, said: str | None) -> Flaw | None:
-        """Return what is wrong with a reply that names a model, None if it is the one that was asked for."""
+        """Return what is wrong with a reply that names a model, None if it is the requested one."""
         if not said:
             return None
         self._said = self._said or said
@@ -256,7 +256,7 @@ class Server:
         return Flaw(f"a reply of the model {said[:80]!r}", asks_again=said != self._said)
 
     def count_flaw(self, usage: Usage, n_shown: int, n_read: int, is_cut: bool) -> Flaw | None:
-        """Return what is wrong with a reply of which more or fewer tokens came than the server counted."""
+        """Return what is wrong with a reply if the received tokens are not as many as the server counted."""
         if not usage.completion_tokens:
             return None
         n_counted = usage.completion_tokens
@@ -280,7 +280,7 @@ async def _at_once(content: bytes) -> AsyncGenerator[bytes]:
 
 
 async def _drain(parts: AsyncIterator[bytes], seconds: float) -> None:
-    """Read to the end, so that the connection can be used again; not for long."""
+    """Read to the end, so that the connection can be reused; with a short timeout."""
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(seconds):
             async for _ in parts:

@@ -1,8 +1,8 @@
 """HTTP to one server: addresses, connections, proxies, keys. The only module that knows the HTTP library.
 
 aiohttp was chosen by measurement (bench/wire.py): it reads a stream of small chunks in about half the time
-of httpx, since its parser is compiled. Its exceptions stop here: whatever fails comes out as a Fault. The key
-is kept in the headers of the session and appears nowhere else.
+of httpx, since its parser is compiled. Its exceptions are converted here: every failure is raised as
+a Fault. The key is kept in the headers of the session and appears nowhere else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Address(NamedTuple):
 
 
 def address_of(url: str) -> Address:
-    """Return the address that a base URL means, with or without /v1 and what people copy after it.
+    """Return the address of a base URL, with or without /v1 and the paths that people copy with it.
 
     >>> address_of("localhost:8000").shown, address_of("http://u:p@h/v1/chat/completions").shown
     ('http://localhost:8000/v1', 'http://h/v1')
@@ -98,7 +98,7 @@ class Connection:
 
     @asynccontextmanager
     async def request(self, method: str, url: str, body: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request; its reply is closed at the end of the block, also where that is left early."""
+        """Send a request; its reply is closed at the end of the block, also on an early exit."""
         content = None if body is None else json.dumps(body).encode()
         async with self.send(method, url, content) as reply:
             yield reply
@@ -107,7 +107,7 @@ class Connection:
     async def send(
         self, method: str, url: str, content: bytes | None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request whose body is written already."""
+        """Send a request whose body is already serialized."""
         try:
             reply = await self._reply(method, url, content)
             async with reply:
@@ -116,9 +116,9 @@ class Connection:
             raise self._fault_of(error) from error
 
     async def _reply(self, method: str, url: str, content: bytes | None) -> aiohttp.ClientResponse:
-        """Return a reply once its headers are there.
+        """Return a reply once its headers have arrived.
 
-        A server may close a connection that was kept just when it is used again: that is tried once more.
+        A server may close a kept-alive connection just when it is reused: then the request is retried once.
         """
         used = _Used()
         send = partial(
@@ -132,7 +132,7 @@ class Connection:
             return await send()
 
     def _opened(self) -> aiohttp.ClientSession:
-        """Return the session, which needs a running event loop to be made."""
+        """Return the session; creating it needs a running event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 headers=self._headers,
@@ -164,7 +164,7 @@ class _Used:
 
 
 def _watched() -> aiohttp.TraceConfig:
-    """Return what takes note of connections that are used again."""
+    """Return the trace that records reused connections."""
 
     async def note(_session: Any, context: Any, _params: Any) -> None:
         if context.trace_request_ctx is not None:
@@ -176,7 +176,7 @@ def _watched() -> aiohttp.TraceConfig:
 
 
 def _proxy_of(url: str) -> str | None:
-    """Return the proxy that the environment names for an address, None if there is none."""
+    """Return the proxy for an address according to the environment, None if there is none."""
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")

@@ -1,11 +1,11 @@
-"""A controller over a server that samples by itself: stop the reply, append the text, let it go on.
+"""A controller over a server that does its own sampling: stop the reply, append the text, continue it.
 
-Every token that comes is reported to the controller. At the one that is answered with a text the stream is
-cut; what came up to there, with the text behind it, is what the server is asked to continue. An injected text
+Every received token is reported to the controller. If the controller returns a text, the stream is
+cut there, and the server is asked to continue the reply so far with the text appended. An injected text
 is one token without log-probabilities. The limit of tokens is that of the whole trajectory.
 
-Tokens are reported once their text has come, so that an end-of-text token, which has none, never is. No
-socket is known here: whoever streams hands in chunks, and is told when to stop.
+Tokens are reported once their text has arrived, so that an end-of-text token, which has none, never is. No
+socket is used here: the caller passes in chunks and is told when to stop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SteeredReply:
         self.finish_reason: str | None = None
         self.n_reflections = 0
         self.n_parts = 0
-        """How many replies have been begun."""
+        """How many replies have been started."""
 
         self._stream = controller.start()
         self._uses_entropy = controller.uses_entropy
@@ -42,7 +42,7 @@ class SteeredReply:
         self._k = k
         self._has_answer = controller.has_answer
         self._texts: list[str] = []
-        self._rows = LogprobRows()  # of the tokens before the reply under way
+        self._rows = LogprobRows()  # of the tokens before the current reply
         self._tail = ""
         self._n_tail = max(map(len, params.stop), default=0)
         self.begin()
@@ -57,16 +57,16 @@ class SteeredReply:
         return "".join(self._texts)
 
     def so_far(self) -> str:
-        """Return the text that has come."""
+        """Return the text so far."""
         return self.prefix
 
     @property
     def n_left(self) -> int:
-        """How many tokens there is room for."""
+        """How many more tokens the limit allows."""
         return self._params.max_tokens - len(self._texts)
 
     def fork(self) -> SteeredReply:
-        """Return a copy that goes on by itself, for when the next reply fails; `begin` it first."""
+        """Return an independent copy, for a retry if the next reply fails; call `begin` on it first."""
         other = copy.copy(self)
         other._stream = copy.deepcopy(self._stream)
         other._texts, other._rows = self._texts[:], self._rows.copy()
@@ -82,7 +82,7 @@ class SteeredReply:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def add(self, choice: Choice) -> bool:
-        """Take a choice of a chunk and say whether this reply is of no more use."""
+        """Process a choice of a chunk and return whether this reply can be closed."""
         reply = self._reply
         text = reply.add(choice)
         self._unread += text
@@ -91,7 +91,7 @@ class SteeredReply:
         return False
 
     def end(self) -> None:
-        """Take the end of the reply: either the trajectory is over, or the next reply is to be begun."""
+        """Process the end of the reply: either the trajectory is finished, or the next reply has to begin."""
         if self._take(min(self._n_in_text(), len(self._reply.read))):
             return
         self._keep()
@@ -104,28 +104,28 @@ class SteeredReply:
         self.finish_reason = reason or "stop"
 
     def check(self) -> None:
-        """Raise ReplyError if the tokens of the reply under way do not spell its text so far."""
+        """Raise ReplyError if the tokens of the current reply do not spell its text so far."""
         self._reply.trajectory("a reply", self._echo)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all came of the reply under way, not even its end."""
+        """Whether nothing of the current reply was received, not even its end."""
         reply = self._reply
         return reply.finish_reason is None and not reply.has_text and not reply.n_tokens
 
     @property
     def lacks_tokens(self) -> bool:
-        """Whether the reply under way has a text but came without log-probabilities."""
+        """Whether the current reply has a text but no log-probabilities."""
         return self._reply.has_text and not self._reply.n_tokens
 
     @property
     def has_thinking(self) -> bool:
-        """Whether the server split thinking off in the reply under way."""
+        """Whether the server split thinking off in the current reply."""
         return self._reply.has_thinking
 
     @property
     def n_read(self) -> int:
-        """How many tokens of the reply under way have come."""
+        """How many tokens of the current reply have arrived."""
         return self._reply.n_tokens
 
     @property
@@ -135,12 +135,12 @@ class SteeredReply:
 
     @property
     def is_at_limit(self) -> bool:
-        """Whether the reply under way ended at its limit of tokens."""
+        """Whether the current reply ended at its limit of tokens."""
         return self._reply.finish_reason == "length"
 
     @property
     def flaw(self) -> str | None:
-        """What is wrong with the reply under way although it could be read."""
+        """What is wrong with the current reply although it could be read."""
         return self._reply.flaw
 
     def _n_in_text(self) -> int:
@@ -150,7 +150,7 @@ class SteeredReply:
             return self._reply.n_tokens
 
     def _take(self, end: int) -> bool:
-        """Report the tokens up to there and say whether the reply has to be cut."""
+        """Report the tokens up to there and return whether the reply has to be cut."""
         start = self._n_taken
         if end <= start:
             return False
@@ -180,11 +180,11 @@ class SteeredReply:
         return False
 
     def _keep(self) -> None:
-        """Take over the log-probabilities of the tokens that were reported; the reply is of no more use."""
+        """Copy the log-probabilities of the reported tokens; the reply is no longer needed."""
         self._rows.add_rows(self._reply.read, 0, self._n_taken)
 
     def _texts_of(self, start: int, end: int) -> list[str]:
-        """Return what each token adds to the text: by its bytes where they say it, else as the text came."""
+        """Return what each token adds to the text: from its bytes if known, else from the text received."""
         came, self._unread = self._unread, ""
         read = self._reply.read
         pieces = read.pieces[start:end]
@@ -202,7 +202,7 @@ class SteeredReply:
         return texts
 
     def _acts_on(self, injection: Injection | None) -> bool:
-        """Do what the controller says, or end at a stop string or the limit; say whether to cut."""
+        """Carry out the controller's action, or end at a stop string or the limit; return whether to cut."""
         if injection is not None and injection.take_back:
             self._rows.cut_to(len(self._rows) - max(injection.take_back - self._n_taken, 0))
             self._n_taken = max(self._n_taken - injection.take_back, 0)
@@ -235,7 +235,7 @@ class SteeredReply:
         return self.finish_reason is not None
 
     def trajectory(self, where: str) -> Trajectory:
-        """Return the trajectory as far as it has come."""
+        """Return the trajectory so far."""
         whole = self._reply.finish_reason is not None and self.finish_reason != ENDED
         if self.n_parts == 1 and whole and not self.n_reflections:
             found = self._reply.trajectory(where)
@@ -249,7 +249,7 @@ class SteeredReply:
 
 
 def row_confidence(row: Sequence[float], k: int) -> float:
-    """Return what `token_confidence` says of one row; arrays of one row would take ten times as long.
+    """Return `token_confidence` of one row; arrays of one row would take ten times as long.
 
     >>> row_confidence([-0.1, -5.0, -9.9], 3)
     5.0

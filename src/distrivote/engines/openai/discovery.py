@@ -1,9 +1,9 @@
-"""What the servers of a call can do, found out before the first trajectory or when one comes back.
+"""The capabilities of the servers of a call, probed before the first trajectory or when a server recovers.
 
 All of them must give the same number of log-probabilities, since confidences from different numbers do not
 compare: that of the server that gives the fewest among those that answer at first, or that of the first to
-answer later. One that turns up later with fewer is left out. What is missing is said at once, with what still
-works.
+answer later. One that appears later with fewer is left out. What is missing is reported at once, with
+what still works.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class SteeringPlan:
     """How the trajectories of a server are steered."""
 
     continues: bool = False
-    """Whether by continuation; else by the server's plugin, or not at all."""
+    """Whether by continuation; if not, by the server's plugin or not at all."""
 
     way: Continuation | None = None
     """How the chat template's prompt is had or a prefix continued. None where neither is needed: on the
     completions endpoint, and without a controller."""
 
     plugin: bool = False
-    """Whether the server's plugin does it."""
+    """Whether by the server's plugin."""
 
     @property
     def steers(self) -> bool:
@@ -63,21 +63,21 @@ class Discovery:
         self, settings: _Settings, controller: Controller | None, note: Callable[[str], None]
     ) -> None:
         self.k = 0
-        """How many log-probabilities are asked for."""
+        """How many log-probabilities are requested."""
 
         self._asked = 0
         self._is_settled = False  # whether k is what a server gives
-        self._is_begun = False  # whether all servers were asked once
+        self._is_begun = False  # whether all servers were probed once
         self._settings = settings
         self.controller = controller
-        """What steers; an optional one is let go where a server can't carry it out."""
+        """The controller; an optional one is dropped if a server does not support it."""
 
         self._note = note
         self._plans: dict[Server, SteeringPlan] = {}
         self._locks: dict[Server, asyncio.Lock] = {}
 
     async def probe_all(self, servers: Sequence[Server], n_logprobs: int) -> None:
-        """Ask all servers what they can do; one that fails has that in its health."""
+        """Probe all servers; a failure is recorded in the server's health."""
         self.k = self._asked = n_logprobs
         self._locks = {server: asyncio.Lock() for server in servers}
         await asyncio.gather(*map(self._first_probe, servers))
@@ -92,12 +92,12 @@ class Discovery:
         if self.controller is not None and self.controller.optional:
             for server in servers:
                 if server.facts.dialect is not None:
-                    with suppress(Fault):  # it comes again with the server's first trajectory
+                    with suppress(Fault):  # it is raised again at the server's first trajectory
                         await self.plan(server)
         self._is_begun = True
 
     def sample_plainly(self, why: str | None) -> None:
-        """Let the controller go; the reason is told where no other note tells it."""
+        """Drop the controller; the reason is reported unless another note already says it."""
         self.controller = None
         self._plans.clear()
         if why is not None:
@@ -138,7 +138,7 @@ class Discovery:
             )
 
     async def plan(self, server: Server) -> SteeringPlan:
-        """Return how a server is steered, which is found out before its first trajectory."""
+        """Return how a server is steered, probed before its first trajectory."""
         if server in self._plans:
             return self._plans[server]
         before = server.health.fault
@@ -146,7 +146,7 @@ class Discovery:
             if server not in self._plans:
                 fault = server.health.fault
                 if fault is not None and fault is not before:
-                    raise fault  # to somebody who was before us
+                    raise fault  # another task reported it already
                 self._plans[server] = await self._planned(server)
         return self._plans[server]
 
@@ -171,7 +171,7 @@ class Discovery:
             if fault.scope is not Scope.CALL or not controller.optional:
                 raise
             if self._is_begun and any(plan.steers for plan in self._plans.values()):
-                # The others are steered, so this one, which was met late, is left out.
+                # The others are steered, so this server, which answered late, is left out.
                 raise Fault(fault.sentence, Scope.SERVER, hint=fault.hint, argument=fault.argument) from fault
             self.sample_plainly(fault.sentence if _shows_all(server) else None)
             return SteeringPlan()
@@ -219,7 +219,7 @@ class Discovery:
         return SteeringPlan(continues=True, way=server.facts.continuation)
 
     async def _prompt_shown_by(self, server: Server) -> Continuation | None:
-        """Return how to get the prompt as text, so that replies can be had with all their entries.
+        """Return how to get the prompt as text, so that replies have all their entries.
 
         vLLM's chat cuts an entry off where the sampled token is not among the most probable, and steps
         would be judged by other numbers than in the server. Its completions give all of them.
@@ -239,13 +239,13 @@ class Discovery:
 
 
 def _shows_all(server: Server) -> bool:
-    """Say whether a server has shown log-probabilities in a stream, by which a controller steers."""
+    """Return whether a server has given log-probabilities in a stream, which a controller needs."""
     dialect = server.facts.dialect
     return dialect is not None and dialect.n_logprobs > 0 and dialect.shows_logprobs and dialect.streams
 
 
 def _can_be_told(controller: Controller) -> bool:
-    """Say whether the plugin can do what a controller says; it can't turn the end of the text down."""
+    """Return whether the plugin supports a controller; it can't prevent the end of the text."""
     try:
         return not xargs_of(controller).get("ssc_guard")
     except InputError:

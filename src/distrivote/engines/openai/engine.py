@@ -2,8 +2,8 @@
 
 All trajectories of a call are streamed at once in an event loop: that of the caller (`asample`), or that of a
 thread of the engine (`sample`, `sample_all`), from which they come out of an ordinary generator as they
-finish. Closing the generator closes the connections, upon which servers stop. Random numbers are theirs:
-trajectory i is asked for with a seed made from (seed, i), and whether that reproduces it is theirs to say.
+finish. Closing the generator closes the connections, which makes servers stop. They draw the random numbers:
+trajectory i is requested with a seed made from (seed, i), and whether that reproduces it depends on them.
 See docs/openai.md.
 """
 
@@ -77,13 +77,13 @@ class OpenAIEngine(BatchEngine):
         Args:
             base_urls: Their addresses, with or without /v1; if not given, OPENAI_BASE_URL.
             model: Which model; if not given, the only one that they have.
-            api_key: Sent to all of them; if not given, OPENAI_API_KEY, and none if there is none.
+            api_key: Sent to all of them; by default OPENAI_API_KEY, if set.
             endpoint: `chat`, or `completions` for models without turns (messages are joined, see
                 `plain_prompt`).
             ssc_by: How SelfStepConf is done, from `SSC_BY`.
-            n_parallel: How many trajectories are under way at most, on all servers together.
-            n_per_request: How many are asked for in one request: hosted APIs charge the prompt once then. The
-                seed is that of the first, so a run that was stopped does not go on with the same numbers.
+            n_parallel: The maximum number of trajectories in progress, on all servers together.
+            n_per_request: How many are requested at once: hosted APIs then charge the prompt once. The
+                seed is that of the first, so an interrupted run does not resume with the same random numbers.
             extra_body: Fields that every request has: OpenRouter's `provider`, DeepSeek's `thinking`, ...
             headers: Headers that every request has.
             reasoning_effort: How much a model thinks, in the words of its host: none, low, high, ...
@@ -112,7 +112,7 @@ class OpenAIEngine(BatchEngine):
         )
         addresses = list(dict.fromkeys(map(address_of, urls)))
         self.notes: list[str] = []
-        """What the user should know, in the order in which it was found."""
+        """Notes for the user, in the order in which they arose."""
 
         self._say = say
         self.request_settings = extras.settings()
@@ -122,7 +122,7 @@ class OpenAIEngine(BatchEngine):
         self._n_parallel = n_parallel
         self._addresses, self._key, self._headers = addresses, key, extras.headers
         self._facts = [ServerFacts(model or "") for _ in addresses]
-        # Made here, so that a proxy that can't be used is an error here; the first loop takes them.
+        # Created here, so that an invalid proxy raises an error here; the first loop uses them.
         self._spare = [self._make_servers()]
         self._urls = [server.url for server in self._spare[0]]
         self._connections: dict[asyncio.AbstractEventLoop, Connections] = {}
@@ -163,7 +163,7 @@ class OpenAIEngine(BatchEngine):
     def sample_jobs(
         self, jobs: Sequence[Job], controller: Controller | None, watch: Watch | None
     ) -> Generator[Sampled]:
-        """Yield the trajectories of all jobs as they finish, mixed.
+        """Yield the trajectories of all jobs as they finish, interleaved.
 
         One EngineError at the end says how many are missing and why, if any are.
         """
@@ -226,7 +226,7 @@ class OpenAIEngine(BatchEngine):
 
     @asynccontextmanager
     async def forward(self, path: str, content: bytes) -> AsyncIterator[Forwarded]:
-        """Send a request to the first server as it is, with the key of this engine, and no vote.
+        """Forward a request unchanged to the first server, with the key of this engine and without a vote.
 
         `path` is that after /v1; raises EngineError if the server can't be reached.
         """
@@ -273,14 +273,14 @@ class OpenAIEngine(BatchEngine):
         except TimeoutError:
             return f"{server.url} did not answer within {_LIST_SECONDS:g} s"
         except Fault as fault:
-            # One that does not list its models is there all the same.
+            # A server that does not list its models is still ready.
             return None if fault.status in (404, 405, 501) else fault.sentence
         return None
 
     def can_steer(self, controller: Controller) -> bool:
-        """Say whether the servers can carry out a controller; they are asked for a few tokens.
+        """Return whether the servers support a controller; they are probed with a few tokens.
 
-        Servers that do not answer now are taken to.
+        Servers that do not answer now are assumed to.
         """
         with self._call():
             if controller.released:
@@ -338,7 +338,7 @@ class OpenAIEngine(BatchEngine):
         self._connections.clear()
 
     def _results(self, results: SimpleQueue[Any], call: Call, watch: Watch | None) -> Generator[Any]:
-        """Yield what comes, and look at the progress in between."""
+        """Yield the results, and report the progress in between."""
         seen = -math.inf
         while True:
             try:
@@ -392,7 +392,7 @@ async def _then(coroutine: Coroutine[Any, Any, None], last: Callable[[], None]) 
 
 
 async def _next(results: asyncio.Queue[Any], call: Call, watch: Watch | None) -> Any:
-    """Return what comes next; look at the progress while waiting for it, and at the end."""
+    """Return the next result; report the progress while waiting for it, and at the end."""
     if watch is None:
         return await results.get()
     while True:

@@ -24,7 +24,7 @@ class EventDecoder:
 
     def __init__(self) -> None:
         self._begun = False
-        self._rest: list[bytes] = []  # an unfinished line, in the pieces that it came in
+        self._rest: list[bytes] = []  # an unfinished line, in the pieces as received
         self._data: list[bytes] = []  # the data lines of an unfinished event
         self._ends_in_cr = False
 
@@ -48,7 +48,7 @@ class EventDecoder:
                 if self._data:
                     events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                     self._data = []
-            elif line.startswith(b"error:"):  # beside the data, and not in the standard
+            elif line.startswith(b"error:"):  # not in the standard
                 self._data.append(b'{"error": %b}' % line[6:].strip())
         return events
 
@@ -59,7 +59,7 @@ class EventDecoder:
         return self.push(b"\n\n")
 
     def _without_mark(self, data: bytes) -> bytes:
-        """Return what came without a byte order mark; nothing as long as it may be part of one."""
+        """Return the bytes without a byte order mark; nothing while they may be part of one."""
         data = b"".join((*self._rest, data))
         self._rest = []
         if len(data) < len(BOM) and BOM.startswith(data):
@@ -69,7 +69,7 @@ class EventDecoder:
         return data.removeprefix(BOM)
 
     def _with_newlines(self, data: bytes) -> bytes:
-        """Return what came with a newline for every end of a line; CR LF may come in two pieces."""
+        """Return the bytes with a newline for every line end; CR LF may be split over two chunks."""
         if self._ends_in_cr and data:
             data = data[1:] if data.startswith(b"\n") else data
             self._ends_in_cr = False

@@ -20,7 +20,7 @@ _OWN = {
     "max_completion_tokens": "max_tokens",
     "n": "n_per_request",
 }
-"""Fields that have an argument of their own."""
+"""Fields that have their own argument."""
 
 _SET_HERE = {"messages", "prompt", "stream", "stream_options", "logprobs", "top_logprobs"}
 """Fields that every request sets for the vote."""
@@ -75,7 +75,7 @@ class Extras:
         return {**self.body, **effort}
 
     def settings(self) -> dict[str, Any]:
-        """Return what a run records of them: headers without their values."""
+        """Return the record for a run: headers without their values."""
         found: dict[str, Any] = {}
         if self.fields:
             found["body"] = self.fields

@@ -1,6 +1,6 @@
-"""What has been found out about one server: shared by all event loops in which an engine is used.
+"""What is known about one server: shared by all event loops in which an engine is used.
 
-Plain values without locks: two loops that find out the same thing at once write the same thing.
+Plain values without locks: two loops that probe the same thing at once write the same value.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from distrivote.engines.openai.protocol import Continuation, Dialect, Prompt
 
 @dataclass(slots=True)
 class ServerFacts:
-    """How a server wants to be asked, and what it can do."""
+    """A server's dialect and capabilities."""
 
     model: str
     dialect: Dialect | None = None
-    """None until it was asked for the first time."""
+    """None before the first probe."""
 
     n_asked: int = 0
-    """For how many log-probabilities it was asked then."""
+    """How many log-probabilities were requested then."""
 
     takes_n: bool = True
     takes_stream_options: bool = True
@@ -31,7 +31,7 @@ class ServerFacts:
     """Whether it gives log-probabilities with tools at all."""
 
     plugin_rules: dict[str, bool] = field(default_factory=dict)
-    """Whether a rule, by its name, runs inside it; empty until that was tried."""
+    """Whether a rule, by its name, runs inside it; empty before the probe."""
 
     continuation: Continuation | None = None
     knows_continuation: bool = False
@@ -42,9 +42,9 @@ class ServerFacts:
     """Replies without a flaw."""
 
     n_retried: int = 0
-    """Replies with one that were asked for again before there was any without."""
+    """Replies with a flaw that were retried before there was any without."""
 
     n_retries_over: int = 0
-    """Replies asked for again that have come."""
+    """Retried replies that have arrived."""
 
     token_texts: dict[int, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""What can go wrong with a server, as one sentence each that says what to change.
+"""The errors of a server, each as one sentence that says what to change.
 
-A fault is passing (try again, here or elsewhere), of the server (it is of no use, for whatever request), of
-the request (no server will take it), or of the call (what was asked for can't be had). How often to try is
+A fault is transient (retry, here or elsewhere), of the server (it can't be used for any request), of
+the request (no server will accept it), or of the call (it can't be carried out). The number of retries is
 not decided here.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from distrivote.errors import EngineError, RefusedError, SetupError
 
 _LONGEST = 240
-"""Characters of a server's own words that are repeated."""
+"""Characters of a server's own message that are quoted."""
 
 _CONTEXT = re.compile(
     r"context|too long|too many tokens|maximum.{0,20}length|exceeds? the|input length|max_model_len", re.I
@@ -31,7 +31,7 @@ _LATER = re.compile(r"(try again|retry) (in|after)", re.I)
 
 
 class Scope(Enum):
-    """How far a fault reaches."""
+    """The scope of a fault."""
 
     PASSING = "passing"
     SERVER = "server"
@@ -62,17 +62,17 @@ class Fault(Exception):
         self.argument = argument
         self.scope = scope
         self.retry_after = retry_after
-        """Seconds that the server wants to be left alone for."""
+        """Seconds after which the server allows a retry."""
 
         self.status = status
         self.words = words
-        """What the server said itself."""
+        """The server's own message."""
 
         self.reached = reached
-        """Whether there was a server at all."""
+        """Whether the server was reached at all."""
 
     def error(self, before: str = "") -> EngineError:
-        """Return the error that a caller gets; `before` begins its sentence."""
+        """Return the error to raise to the caller; its message begins with `before`."""
         kind = {Scope.PASSING: EngineError, Scope.SERVER: SetupError}.get(self.scope, RefusedError)
         return kind(
             before + self.sentence,
@@ -94,10 +94,10 @@ def fault_of_reply(
     has_answered: bool = False,
     secrets: Iterable[str] = (),
 ) -> Fault:
-    """Return the fault that an HTTP status and what came with it stand for.
+    """Return the fault for an HTTP status and its body.
 
-    The key and the other `secrets` are never repeated. `path` is None where it can't be what is wrong. A
-    server that `has_answered` with this key forbids one request, and not all.
+    The key and the other `secrets` are never quoted. `path` is None if it can't be the cause. A
+    server that `has_answered` with this key refuses one request, and not all.
     """
     words = _words(body)
     for secret in filter(None, (key, *secrets)):
@@ -141,14 +141,14 @@ def fault_of_reply(
             hint = f"give {' and '.join(f'`{name}=1`' for name in ones)}"
     wait = _seconds(headers)
     if status == 429 and wait is None:
-        wait = 1.0  # it is there, and says "later"
+        wait = 1.0  # it is reachable, and asks for a later retry
     return Fault(sentence, scope, hint=hint, argument=argument, retry_after=wait, status=status, words=words)
 
 
 def fault_of_event(
     url: str, error: Any, *, model: str, key: str | None, secrets: Iterable[str] = ()
 ) -> Fault:
-    """Return the fault that an error inside a reply stands for."""
+    """Return the fault for an error inside a reply."""
     body = json.dumps({"error": error}).encode()
     return fault_of_reply(
         *(url, None, _status_of(error), {}, body), model=model, key=key, has_answered=True, secrets=secrets
@@ -156,7 +156,7 @@ def fault_of_event(
 
 
 def _status_of(error: Any) -> int:
-    """Return the HTTP status that an error stands for: its code, or what its code and type name; else 500."""
+    """Return the HTTP status of an error: its code, or the one that its code and type imply; else 500."""
     named = [error.get(name) for name in ("code", "type")] if isinstance(error, Mapping) else []
     for value in named:
         if re.fullmatch(r"[45]\d\d", str(value)):
@@ -168,12 +168,12 @@ def _status_of(error: Any) -> int:
 
 
 def _is_out_of_credit(words: str) -> bool:
-    """Say whether a limit is one that no waiting helps against: a limit per minute may mention a bill too."""
+    """Return whether a limit is permanent: a limit per minute, which is not, may mention billing too."""
     return bool(_CREDIT.search(words)) and not _LATER.search(words)
 
 
 def names(words: str, name: str) -> bool:
-    """Say whether a server's words name something, as a word of its own."""
+    """Return whether a server's message contains a name as a separate word."""
     return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
 
 
@@ -191,7 +191,7 @@ def broken_off(url: str, reason: str) -> Fault:
 
 
 def _words(body: bytes) -> str:
-    """Return what a server says about a failure, in one line."""
+    """Return a server's message about a failure, on one line."""
     text = body[:100_000].decode("utf-8", "replace")
     try:
         found: Any = json.loads(text)
@@ -215,5 +215,5 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
     try:
         then, now = parsedate_to_datetime(value), headers.get("date")
         return max(0.0, (then - parsedate_to_datetime(now)).total_seconds()) if now else None
-    except (ValueError, TypeError, OverflowError):  # TypeError: only one of the dates knows its time zone
+    except (ValueError, TypeError, OverflowError):  # TypeError: only one of the dates has a time zone
         return None

@@ -1,7 +1,7 @@
-"""What is wrong with a reply that came to its end: its log-probabilities, or that it had no end.
+"""What is wrong with a finished reply: its log-probabilities, or that it did not end at its limit.
 
-A server that gave log-probabilities when it was first asked may fail to for some replies. Those are asked for
-again, since their confidences would be missing or not compare; a reply whose flaw stays is kept and marked.
+A server that gave log-probabilities when it was probed may omit them in some replies. Those are asked for
+again, since their confidences would be missing or incomparable; a reply whose flaw remains is kept and marked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from distrivote.trajectory import Trajectory
 
 
 class Flaw(NamedTuple):
-    """What is wrong, in a few words, and whether to ask again."""
+    """What is wrong, in a few words, and whether to retry."""
 
     words: str
     asks_again: bool = True

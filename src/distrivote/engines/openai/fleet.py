@@ -1,13 +1,13 @@
-"""Which server is asked next: by load, leaving those that fail alone for a while.
+"""Which server gets the next request: by load, with a pause for those that fail.
 
-- The one with the fewest trajectories under way is asked; of equals, the one that was asked least.
+- The one with the fewest trajectories in progress is used; of equals, the one that was used least.
 - A server that fails three times in a row is set aside for a second, then tried with one request; each
   time that fails too, the pause doubles, up to a minute.
-- A server that says when to come back is left alone until then, whatever was under way there.
+- A server that names a time for retries gets no request until then, whatever was in progress there.
 - A server that never answered is set aside at once. One that refuses everything is out until the next call.
-- When all are set aside and nothing will be known within 10 seconds, the fleet is down.
+- When all are set aside and none can be tried within 10 seconds, the fleet is down.
 
-Times are arguments: nothing here looks at a clock, and no socket is known.
+Times are arguments: nothing here reads a clock or uses a socket.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Health:
         """In a row."""
 
         self.answered = False
-        """Whether it ever did."""
+        """Whether it ever answered."""
 
         self.n_succeeded = 0
-        """Replies that came to their end, and refusals."""
+        """Finished replies, and refusals."""
 
         self.n_chunks = 0
-        """Chunks of replies, whole ones or not."""
+        """Chunks of replies, finished or not."""
 
         self.failing_since: float | None = None
         """Since when there were only failures."""
@@ -46,14 +46,14 @@ class Health:
         """When one that was set aside is tried again."""
 
         self.not_before = -math.inf
-        """When it wants to be asked again."""
+        """When it allows the next request."""
 
         self.out = False
-        """Whether it is of no use for the rest of the call."""
+        """Whether it is not used for the rest of the call."""
 
         self.fault: Fault | None = None
         self._n_pauses = 0
-        self._set_aside = -math.inf  # when that was: what was sent before tells nothing new
+        self._set_aside = -math.inf  # the time of that: results of earlier requests are not news
 
     @property
     def aside(self) -> bool:
@@ -64,7 +64,7 @@ class Health:
         return max(self.resume, self.not_before)
 
     def is_free(self, now: float) -> bool:
-        """Say whether it may be asked; one that was set aside is tried by one request at a time."""
+        """Return whether it may get a request; one that was set aside is tried with one request at a time."""
         return not self.out and now >= self.free_at
 
     def begin(self, now: float) -> None:
@@ -77,12 +77,12 @@ class Health:
         self.n_live -= 1
 
     def hear(self) -> None:
-        """Take a sign of life."""
+        """Record that data arrived."""
         self.answered = True
         self.failing_since = None
 
     def succeed(self) -> None:
-        """Take a reply that came to its end."""
+        """Record a finished reply."""
         self.n_succeeded += 1
         self._recover()
 
@@ -91,13 +91,13 @@ class Health:
         self.n_failures, self._n_pauses, self.resume = 0, 0, -math.inf
 
     def fail(self, fault: Fault, begun: float, now: float) -> None:
-        """Take a request that failed; it had been sent at `begun`."""
+        """Record a failed request that was sent at `begun`."""
         self.fault = fault
         self.out = self.out or fault.scope is Scope.SERVER
         if fault.scope is not Scope.PASSING:
             self.succeed()
         elif fault.retry_after is not None:
-            # It is there and says when to come back: no sign of ill health.
+            # It is reachable and names a time for a retry: not a failure.
             self._recover()
             self.not_before = max(self.not_before, now + min(fault.retry_after, self.patience.aside.longest))
         elif not self.aside or begun > self._set_aside:
@@ -106,7 +106,7 @@ class Health:
     def _fail(self, fault: Fault, begun: float, now: float) -> None:
         self.answered = self.answered or fault.status is not None
         if self.failing_since is None:
-            # A stream that breaks may have been begun long ago: only now it is known that something is wrong.
+            # A broken stream may have started long ago, but its failure is new information.
             self.failing_since = max(begun, now - self.patience.connect)
         self.n_failures = self.n_failures + 1 if self.answered else self.patience.n_failures
         if self.aside:
@@ -116,14 +116,14 @@ class Health:
 
 
 class Choice(NamedTuple):
-    """The server to ask, or how long to wait for one."""
+    """The server to use, or how long to wait for one."""
 
     number: int | None
     wait: float = 0.0
 
 
 def choose(servers: Sequence[Health], now: float, avoid: int | None = None) -> Choice:
-    """Return which server to ask now; one to avoid is asked only if there is no other.
+    """Return which server to use now; one to avoid is used only if there is no other.
 
     Raises the last fault when no server is left, or all are down.
     """
@@ -139,7 +139,7 @@ def choose(servers: Sequence[Health], now: float, avoid: int | None = None) -> C
 
 
 def _is_down(server: Health) -> bool:
-    """Say whether a server is set aside and nothing good will be known of it in time."""
+    """Return whether a server is set aside and can't be tried again in time."""
     if not server.aside or server.failing_since is None:
         return False
     is_there = server.n_succeeded > 0 and server.fault is not None and server.fault.reached

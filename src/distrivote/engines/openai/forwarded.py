@@ -1,6 +1,6 @@
-"""A reply that is handed on as it comes, and what it says of its cost.
+"""A forwarded reply, streamed as it arrives, and its token counts.
 
-Nothing is held back: the counts are read off the end of what has been handed on.
+Nothing is buffered: the counts are read from the last bytes that were forwarded.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _PROMPT = re.compile(rb'"(?:prompt_tokens|input_tokens)"\s*:\s*(\d{1,12})')
 
 
 class Forwarded:
-    """A reply of a server: its status at once, its bytes as they come.
+    """A reply of a server: its status at once, its bytes as they arrive.
 
-    `n_tokens` and `n_prompt_tokens` are what its usage says, 0 until that has come or if there is none.
+    `n_tokens` and `n_prompt_tokens` are from its usage; 0 before it has arrived, or if the reply has none.
     """
 
     def __init__(self, status: int, content_type: str, parts: AsyncIterator[bytes]) -> None:
@@ -28,7 +28,7 @@ class Forwarded:
         self._tail = b""
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """Yield the bytes as they come."""
+        """Yield the bytes as they arrive."""
         async for part in self._parts:
             self._tail = (self._tail + part)[-_TAIL:]
             yield part

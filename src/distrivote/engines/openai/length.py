@@ -1,6 +1,6 @@
-"""How long a reply may get: a server that does not stop where it was told to is not listened to for ever.
+"""Limits of the length of a reply, for servers that do not stop at the requested limit.
 
-Tokens are counted where they are known; else characters and chunks stand for them, with room to spare.
+Tokens are counted if they are known; otherwise characters and chunks are, with a generous margin.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SPARE_TOKENS = 16
 """Servers differ by a few in what they count: the end of the text, that of the thinking."""
 
 _CHARACTERS = 64
-"""Per token; the longest that models have are runs of white space, and few."""
+"""Per token; the longest tokens of models are runs of white space, and rare."""
 
 _SPARE_CHARACTERS = 4096
 _CHUNKS = 4
@@ -32,13 +32,13 @@ class Length:
         self._n_chunks_left = n * (_CHUNKS * max_tokens + _SPARE_CHUNKS)
 
     def count_chunk(self) -> None:
-        """Take note of a chunk; a Fault if there have been more than any reply needs."""
+        """Count a chunk; raise a Fault if there are more than any reply needs."""
         self._n_chunks_left -= 1
         if self._n_chunks_left < 0:
             raise broken_off(self._url, "it has no end")
 
     def is_passed(self, reply: StreamedReply) -> bool:
-        """Say whether a reply is longer than was asked for."""
+        """Return whether a reply is longer than requested."""
         return (
             reply.n_tokens > self._max_tokens + _SPARE_TOKENS
             or reply.n_characters > self._max_tokens * _CHARACTERS + _SPARE_CHARACTERS

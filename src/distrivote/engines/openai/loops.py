@@ -1,4 +1,4 @@
-"""What the OpenAI engine has in each event loop: connections, and the limit of trajectories under way.
+"""What the OpenAI engine has in each event loop: connections, and the limit of trajectories in progress.
 
 Sockets and locks of asyncio serve one loop, so that an engine has `Connections` for every loop in which it is
 used: that of a caller who is asynchronous, and that of a thread of its own for one who is not. They are
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Place:
-    """One of the trajectories that may be under way; others have it while this one waits for them."""
+    """A slot of a trajectory in progress; it is released to others while this trajectory waits for them."""
 
     def __init__(self, room: asyncio.Semaphore) -> None:
         self._room = room
@@ -41,7 +41,7 @@ class Place:
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[None]:
-        """Leave the place to others within a block; it is not taken again if the block fails."""
+        """Release the slot within a block; it is not acquired again if the block raises."""
         self._leave()
         yield
         await self.__aenter__()
@@ -53,10 +53,10 @@ class Connections:
     def __init__(self, servers: Sequence[Server], room: asyncio.Semaphore) -> None:
         self.servers = servers
         self.room = room
-        """Taken by every trajectory; engines for other models of the same servers share it."""
+        """Acquired by every trajectory; engines for other models of the same servers share it."""
 
         self.calls: set[asyncio.Task[Any]] = set()
-        """Those under way."""
+        """Calls in progress."""
 
         self._held = self._hold()
 
@@ -65,7 +65,7 @@ class Connections:
         await anext(self._held)
 
     async def close(self) -> None:
-        """Cancel what is under way and close the connections."""
+        """Cancel the calls in progress and close the connections."""
         for call in self.calls:
             call.cancel()
         await asyncio.gather(*self.calls, return_exceptions=True)
@@ -85,7 +85,7 @@ _closing: set[asyncio.Task[None]] = set()
 def close_in(loop: asyncio.AbstractEventLoop, connections: Connections, seconds: float) -> None:
     """Close the connections of a loop, whatever thread this is called from.
 
-    In the loop's own thread that is only begun: it happens when the caller awaits something next.
+    In the loop's own thread it is only scheduled: it happens when the caller next awaits something.
     """
     if loop.is_closed():
         return
@@ -108,7 +108,7 @@ def _running() -> asyncio.AbstractEventLoop | None:
 
 
 class LoopThread:
-    """An event loop in a thread of its own, which begins with the first coroutine."""
+    """An event loop in its own thread, which starts with the first coroutine."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -133,7 +133,7 @@ class LoopThread:
         return self.submit(coroutine).result()
 
     def stop(self) -> None:
-        """Cancel what is under way, close the loop's generators, and end the thread."""
+        """Cancel the tasks in progress, close the loop's generators, and end the thread."""
         if self._loop is None or self._thread is None:
             return
         self.do(_end())
@@ -148,4 +148,4 @@ async def _end() -> None:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_asyncgens()
-    await asyncio.sleep(0)  # sockets that were closed last are let go of in the next turn of the loop
+    await asyncio.sleep(0)  # sockets that were closed last are released in the next iteration of the loop

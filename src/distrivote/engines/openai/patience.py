@@ -1,7 +1,7 @@
-"""How long the OpenAI engine waits and how often it tries again: every timeout, delay and limit, once.
+"""How long the OpenAI engine waits and how often it retries: every timeout, delay and limit, defined once.
 
-There are three loops that retry. A trajectory that failed is asked for again (`scheduler`), a server that
-keeps failing is left alone for a while (`fleet`), and a question about what a server can do is repeated
+Retries happen in three places. A trajectory that failed is retried (`scheduler`), a server that
+keeps failing is not used for a while (`fleet`), and a probe of a server's capabilities is repeated
 (`capabilities`). All times are in seconds.
 """
 
@@ -23,7 +23,7 @@ class Backoff:
     longest: float
 
     def delay(self, n_before: int) -> float:
-        """Return the delay that comes after `n_before` others."""
+        """Return the delay after `n_before` others."""
         return min(self.first * 2.0 ** min(n_before, 64), self.longest)
 
 
@@ -32,19 +32,19 @@ class Patience:
     """All timeouts, delays and limits of retries."""
 
     timeout: float = 600.0
-    """Without anything from a server before its reply counts as failed."""
+    """Timeout without any data from a server, after which its reply counts as failed."""
 
     connect: float = 3.0
-    """For a server to accept a connection."""
+    """Timeout of connecting to a server."""
 
     n_attempts: int = 8
-    """How often a trajectory is asked for, before it counts as missing."""
+    """Attempts at a trajectory before it counts as missing."""
 
     n_attempts_in_all: int = 100
-    """The same with attempts that do not count: "later", from a server that answers others meanwhile."""
+    """The same including attempts that do not count: "retry later" of a server that answers other requests."""
 
     retry: Backoff = Backoff(0.5, 30.0)
-    """Between two attempts at a trajectory, once every server has been asked; times a random factor."""
+    """Between two attempts at a trajectory, once every server has been tried; times a random factor."""
 
     n_failures: int = 3
     """Failures in a row after which a server is set aside."""
@@ -53,19 +53,19 @@ class Patience:
     """How long a server is set aside; also the longest wait that a server may ask for."""
 
     without_server: float = 10.0
-    """Without any server before the call fails."""
+    """Timeout without any usable server, after which the call fails."""
 
     without_known_server: float = 60.0
-    """The same where a server that gave whole replies still takes connections: some fail now and then."""
+    """The same if a server that gave complete replies still accepts connections: some fail occasionally."""
 
     n_probes: int = 6
-    """How often a question about what a server can do is asked, where it fails for a moment."""
+    """Attempts at a probe of a server's capabilities, if it fails transiently."""
 
     probe: Backoff = Backoff(0.1, 3.0)
-    """Between two of them; one that took longer than the longest delay before it failed is not repeated."""
+    """Between two of them; a probe that failed after more than the longest delay is not repeated."""
 
     n_logprob_probes: int = 3
-    """How often a server is asked that gives fewer log-probabilities than it was asked for."""
+    """Probes of a server that gives fewer log-probabilities than requested."""
 
     discovery: float = 15.0
     """How long the other servers wait for one that does not answer at the start of a call."""
@@ -77,17 +77,17 @@ class Patience:
     """How long a finished stream is read to its end, so that its connection can be used again."""
 
     n_flaw_retries: int = 3
-    """How often a reply with a flaw is asked for again."""
+    """Retries of a reply with a flaw."""
 
     n_flaws_kept: int = 3
-    """Trajectories in a row whose flaw stayed, after which a server is not asked again for flaws."""
+    """Consecutive trajectories whose flaw remained, after which a server's flaws are not retried."""
 
     n_first_flawed: int = 4
-    """Replies with a flaw that are asked for again at a server that has given none without; if these have it
+    """Retries of flawed replies at a server that has given none without a flaw; if these have it
     too, no more are."""
 
     n_garbled: int = 3
-    """Replies in a row that are no replies, after which a server is of no use."""
+    """Consecutive invalid replies after which a server is not used any more."""
 
     cancel: float = 2.0
     """How long a closed iterator waits for its streams to end."""

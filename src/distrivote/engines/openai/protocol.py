@@ -2,9 +2,8 @@
 
 A body says what was asked for, and what is off: many servers fill in what they or the model's makers
 recommend (a top-k of 40, a penalty on repetitions) where a request is silent, unless the caller wants just
-that (`SamplingParams.left_out`). Servers differ in the fields
-that they know; one that is refused is left out, unless it does something that was asked for. Sockets are not
-known here.
+that (`SamplingParams.left_out`). Servers differ in the fields that they know; one that is refused is left
+out, unless the caller asked for its effect. Sockets are not used here.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ Body: TypeAlias = dict[str, Any]
 ENDPOINTS = ("chat", "completions")
 
 OFF: Body = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
-"""What samples from the model's own distribution. Of the two ways to say "all tokens", 0 and -1, every server
-takes the latter."""
+"""What samples from the model's own distribution. Of the two values for "all tokens", 0 and -1, every server
+accepts the latter."""
 
 UNUSUAL = frozenset({"top_k", "min_p", "repetition_penalty"})
 """Fields that OpenAI's own API does not have."""
 
 _TOKEN_IDS = "return_tokens_as_token_ids"
-"""Names tokens by their ids in completions; those who do not know it pass it over."""
+"""Names tokens by their ids in completions; servers that do not know it ignore it."""
 
 DISPENSABLE = frozenset({*OFF, "seed", _TOKEN_IDS})
-"""What a server need not be told, if it refuses that: all of `OFF` only where it is off."""
+"""Fields that may be left out if a server refuses them; those of `OFF` only with their neutral values."""
 
 
 def seed_of(seed: int, index: int, part: int = 0) -> int:
-    """Return the seed of a trajectory in 31 bits, which every server takes; `part` counts continuations.
+    """Return the seed of a trajectory in 31 bits, which every server accepts; `part` counts continuations.
 
     >>> seed_of(0, 1) == seed_of(0, 1), seed_of(0, 1) == seed_of(1, 0)
     (True, False)
@@ -48,7 +47,7 @@ def seed_of(seed: int, index: int, part: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a reply is to follow: a conversation, or a text that is continued as it stands."""
+    """What a reply follows: a conversation, or a text that is continued as it is."""
 
     messages: tuple[Message, ...] = ()
     text: str | None = None
@@ -71,7 +70,7 @@ class Continuation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a server wants to be asked, as far as it has been found out."""
+    """How a server has to be asked, as far as is known."""
 
     n_logprobs: int
     """How many of the most probable tokens it gives; 0: none."""
@@ -81,10 +80,10 @@ class Dialect:
     """Of `DISPENSABLE`, what it refused."""
 
     shows_logprobs: bool = True
-    """Whether it has been seen to give them. Where a model thinks unseen, a few tokens show nothing."""
+    """Whether it has given them at least once. With hidden thinking, a few tokens prove nothing."""
 
     streams: bool = True
-    """Whether replies are asked for as streams; else whole, where only whole ones have log-probabilities."""
+    """Whether replies are requested as streams; if not, only complete replies have log-probabilities."""
 
     extra: Body = field(default_factory=dict)
     """Fields that every request has, as the user gave them."""
@@ -122,7 +121,7 @@ def request_body(
     for name in OFF.keys() & params.left_out:
         del body[name]
     if "max_tokens" in params.left_out and prompt.text is None:
-        # Of completions the default is 16 tokens, which is no reply.
+        # The default of completions is 16 tokens, too few for a reply.
         del body[dialect.max_tokens_field]
     for name in dialect.left_out & body.keys():
         if name not in OFF or body[name] == OFF[name]:
@@ -133,7 +132,7 @@ def request_body(
 
 
 def with_fields(body: Body, extra: Mapping[str, Any]) -> Body:
-    """Return a body with more fields; objects that both have are joined.
+    """Return a body with more fields; objects that both have are merged.
 
     >>> with_fields({"n": 1, "chat_template_kwargs": {"a": 1}}, {"chat_template_kwargs": {"b": 2}})
     {'n': 1, 'chat_template_kwargs': {'a': 1, 'b': 2}}

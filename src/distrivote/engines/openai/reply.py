@@ -1,7 +1,7 @@
 """Chunks of a streamed reply -> one trajectory.
 
-What comes is read as it comes and kept small: for each token its text, its bytes, and a row of numbers. The
-trajectory is the one that `responses` makes of the same reply in one piece, however it was cut into chunks.
+Chunks are parsed as they arrive and stored compactly: for each token its text, its bytes, and a row of numbers.
+The trajectory is the one that `responses` makes of the same complete reply, whatever the chunks.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NO_REASONS = ("", "null")
 
 
 def finish_of(choice: Choice) -> str | None:
-    """Return why a choice of a reply ended, None if it goes on; some servers say that by "" or "null"."""
+    """Return why a choice of a reply ended, None if it continues, which some servers write as "" or "null"."""
     return None if choice.finish_reason in _NO_REASONS else choice.finish_reason
 
 
 class StreamedReply:
-    """One reply under way."""
+    """One reply in progress."""
 
     __slots__ = (
         "_bare",
@@ -49,10 +49,10 @@ class StreamedReply:
     )
 
     def __init__(self, stop: tuple[str, ...] = (), number: int = 0) -> None:
-        """Begin a reply that is to have a number among those to one request."""
+        """Begin a reply with its number among those to one request."""
         self.finish_reason: str | None = None
         self.stopped = False
-        """Whether a stop string came that the server should have stopped at."""
+        """Whether the text contains a stop string at which the server should have stopped."""
 
         self.read = ReplyTokens()
         self._thought = ReplyTokens()
@@ -72,16 +72,16 @@ class StreamedReply:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens have come."""
+        """How many tokens have arrived."""
         return len(self.read) + len(self._thought)
 
     @property
     def n_characters(self) -> int:
-        """How long the text is that has come."""
+        """The length of the text so far."""
         return self._n_characters
 
     def so_far(self) -> str:
-        """Return the text that has come, thinking that was split off before the rest."""
+        """Return the text so far; thinking that was split off comes first."""
         return "\n\n".join("".join(part) for part in (self._thinking, self._content) if part)
 
     @property
@@ -101,7 +101,7 @@ class StreamedReply:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether a part of its text came without log-probabilities."""
+        """Whether a part of its text has no log-probabilities."""
         return bool(self._bare)
 
     @property
@@ -110,7 +110,7 @@ class StreamedReply:
         return bool(self._thinking)
 
     def add(self, choice: Choice) -> str:
-        """Take one choice of a chunk, or of a reply that came whole, and return the text that it adds."""
+        """Process one choice of a chunk, or of a complete reply, and return the text that it adds."""
         if (choice.index != self._number or choice.index is None) and not self._is_mine(choice):
             return ""
         source = choice.delta or choice.message
@@ -145,7 +145,7 @@ class StreamedReply:
         return text
 
     def _is_mine(self, choice: Choice) -> bool:
-        """Say whether a choice with a new number is of this reply; every number but its own is a flaw."""
+        """Return whether a choice with a new number is of this reply; every number but its own is a flaw."""
         if isinstance(choice, OddChoice) and choice.number:
             self._number_flaw = self._number_flaw or f"its choice has the number {choice.number}"
         if choice.index is None:
@@ -173,7 +173,7 @@ class StreamedReply:
         return self._made_of(tokens, where, echo)
 
     def whole(self, where: str) -> Trajectory:
-        """Return the reply at its end; what came without log-probabilities amid others are tokens without."""
+        """Return the finished reply; parts without log-probabilities become tokens without any."""
         try:
             return self.trajectory(where)
         except InputError:
@@ -182,7 +182,7 @@ class StreamedReply:
             return self._made_of(self._with_bare(), where)
 
     def bare(self) -> Trajectory:
-        """Return the reply without its tokens, where these do not spell it."""
+        """Return the reply without its tokens, for when they do not spell it."""
         return self._made_of(None, "")
 
     def _made_of(self, tokens: ReplyTokens | None, where: str, echo: str = "") -> Trajectory:
@@ -204,7 +204,7 @@ class StreamedReply:
 
 
 def cut_at_stop(trajectory: Trajectory, stop: tuple[str, ...]) -> Trajectory:
-    """Return a trajectory up to the first of the stop strings, for servers that do not know them."""
+    """Return a trajectory up to the first stop string, for servers that do not support them."""
     ends = [at for text in stop if (at := trajectory.text.find(text)) >= 0]
     if not ends:
         return trajectory

@@ -1,7 +1,7 @@
 """One request of the OpenAI engine, streamed into trajectories: plain, or steered by continuation.
 
-A server that does not give n replies at once is noticed here, and so is one that does not know stop strings.
-Who is asked, and what happens when that fails, is decided in `scheduler`.
+Servers that do not give n replies at once, or do not support stop strings, are detected here.
+Which server is used, and what happens on a failure, is decided in `scheduler`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _VERDICT_SECONDS = 0.02
 
 
 class Begun(NamedTuple):
-    """A trajectory of several replies up to where the next begins."""
+    """A trajectory of several replies, up to the start of the next one."""
 
     server: Server
     reply: SteeredReply
@@ -49,7 +49,7 @@ class Begun(NamedTuple):
 
 
 class Item:
-    """Trajectories of one job that are asked for together."""
+    """Trajectories of one job that are requested together."""
 
     __slots__ = (
         *("begun", "first", "flawed", "indices", "job", "n_again", "n_reflections", "n_tokens", "number"),
@@ -65,31 +65,31 @@ class Item:
         """Those that are still missing."""
 
         self.begun: Begun | None = None
-        """What has come of it where it was continued, so that a fault costs the last part only."""
+        """The finished parts of a continued trajectory, so that a fault costs only the last part."""
 
         self.n_again = n_again
-        """How often it was asked for again because a reply had a flaw."""
+        """How often it was retried because a reply had a flaw."""
 
         self.flawed: dict[int, Finished] = {}
-        """Replies with a flaw, which may be asked for again."""
+        """Replies with a flaw, which may be retried."""
 
         self.n_tokens = 0
         self.n_reflections = 0
         self.first = self.indices[0]
         self.text: Callable[[], str] | None = None
-        """Returns what has come of its first trajectory."""
+        """Returns the current state of its first trajectory."""
 
         self.place: Place | None = None
-        """Its own among the trajectories in progress, while it is sampled."""
+        """Its slot among the trajectories in progress, while it is sampled."""
 
     def partial(self) -> Partial | None:
-        """Return its first trajectory as far as it has come, None if it is over or has not begun."""
+        """Return the current state of its first trajectory, None if it is finished or not started."""
         if self.text is None or self.first not in self.indices:
             return None
         return Partial(self.first, self.text())
 
     def drop(self) -> bool:
-        """Let go of what is missing if its job is over, and say whether it is."""
+        """Drop the missing trajectories if its job is over, and return whether it is."""
         if not self.job.over():
             return False
         self.indices = []
@@ -102,11 +102,11 @@ class Item:
 
 
 class _ThoughtApartError(Fault):
-    """A reply has to go on inside thinking that its server has split off."""
+    """A reply would have to continue inside thinking that its server has split off."""
 
 
 class Finished(NamedTuple):
-    """A reply that came to its end."""
+    """A finished reply."""
 
     trajectory: Trajectory
     flaw: Flaw | None
@@ -123,14 +123,14 @@ class Sampler:
     discovery: Discovery
     note: Callable[[str], None]
     deliver: Deliver
-    """Takes a trajectory that has finished, off its item."""
+    """Called with a finished trajectory, which is removed from its item."""
 
     @property
     def controller(self) -> Controller | None:
         return self.discovery.controller
 
     async def sample(self, server: Server, item: Item) -> list[Item]:
-        """Ask a server for an item's trajectories; returns those that have to be asked for one by one."""
+        """Request an item's trajectories from a server; return those to be requested one by one."""
         plan = await self.discovery.plan(server)
         if len(item.indices) > 1 and (plan.continues or not server.facts.takes_n):
             return item.one_by_one()
@@ -149,7 +149,7 @@ class Sampler:
         return []
 
     async def _plain(self, server: Server, item: Item, plan: SteeringPlan) -> list[Item]:
-        """Ask for trajectories that the server samples to their end, steered by its plugin or not at all."""
+        """Request trajectories that the server samples to their end, steered by its plugin or not at all."""
         job = item.job
         indices, n_again = list(item.indices), item.n_again
         controller = job.steered_by(self.controller)
@@ -225,7 +225,7 @@ class Sampler:
                         whole = _with_cost(found.trajectory, usage, is_last, seconds)
                         self._take(server, item, indices[at], whole, found.flaw, n_again)
                     if len(over) == len(indices):
-                        return  # a server that does not know a stop string would go on
+                        return  # a server that ignores stop strings would continue
         left = [index for at, index in enumerate(indices) if at not in over]
         left = [index for index in left if replies[index].has_text or replies[index].n_tokens]
         for index in left:
@@ -243,7 +243,7 @@ class Sampler:
         flaw: Flaw | None,
         n_again: int,
     ) -> None:
-        """Deliver a trajectory; one with a flaw is left to be asked for again, as long as that may help."""
+        """Deliver a trajectory; one with a flaw is left for a retry, as long as that may help."""
         if flaw is None or not flaw.asks_again:
             server.facts.n_good += flaw is None
             if n_again:
@@ -265,10 +265,10 @@ class Sampler:
         self.deliver(server, item, index, finished.trajectory)
 
     async def _is_worth(self, server: Server, item: Item) -> bool:
-        """Say whether to ask again for replies with a flaw.
+        """Return whether to retry replies with a flaw.
 
-        Before a server has given any without, a few are asked for again, and the others wait for these. Their
-        places are free meanwhile: what they wait for may need one.
+        Before a server has given any without, a few are retried, and the others wait for these. Their
+        slots are released meanwhile: the retries may need one.
         """
         facts, seconds = server.facts, 0.0
         if not facts.n_good and facts.n_retried < server.patience.n_first_flawed:
@@ -321,13 +321,13 @@ class Sampler:
             )
             trajectory = reply.bare()
         if entries_given(trajectory.top_logprobs) == 1:
-            # One alone shows no spread, and nothing can be measured by it.
+            # A single entry has no spread, so no confidence can be computed from it.
             trajectory = replace(trajectory, top_logprobs=np.empty((trajectory.n_tokens, 0)))
         trajectory = replace(trajectory, flaw=None if flaw is None else flaw.words)
         return Finished(self._recorded(trajectory, job), flaw)
 
     def _recorded(self, trajectory: Trajectory, job: Job) -> Trajectory:
-        """Return a trajectory with what the server's plugin did, as far as it can be seen."""
+        """Return a trajectory with the record of what the server's plugin did, as far as it can be seen."""
         controller = None if self.controller is None else self.controller.plugin_settings()
         if controller is None:
             return trajectory
@@ -345,7 +345,7 @@ class Sampler:
         return replace(trajectory, interventions=record)
 
     async def _steered(self, server: Server, item: Item, plan: SteeringPlan, controller: Controller) -> None:
-        """Ask for one trajectory and continue it wherever the controller says so."""
+        """Request one trajectory and continue it wherever the controller says so."""
         job = item.job
         dialect = self._dialect(server, job)
         reply = SteeredReply(controller, job.params, min(dialect.n_logprobs, job.params.k))
@@ -441,7 +441,7 @@ class Sampler:
 
 
 def _flaw_at(server: Server, trajectory: Trajectory, k: int) -> Flaw | None:
-    """Return what is wrong with a reply; a server that never showed log-probabilities is not asked again."""
+    """Return what is wrong with a reply; a server that never gave log-probabilities gets no retry."""
     assert server.facts.dialect is not None
     flaw = flaw_of(trajectory, k)
     if flaw is not None and not server.facts.dialect.shows_logprobs:
@@ -452,7 +452,7 @@ def _flaw_at(server: Server, trajectory: Trajectory, k: int) -> Flaw | None:
 async def _usage_after(
     chunks: Sequence[Response], batches: AsyncGenerator[list[Response]], seconds: float
 ) -> Usage:
-    """Return the token counts that follow the last reply, if they come; the stream ends with them."""
+    """Return the token counts that follow the last reply, if there are any; they end the stream."""
     found = Usage()
     for chunk in chunks:
         found = found.then(chunk.usage)
@@ -473,7 +473,7 @@ def _with_cost(trajectory: Trajectory, usage: Usage, is_last: bool, seconds: flo
 def _numbered(server: Server, choices: Sequence[Choice], n: int) -> Sequence[tuple[int, Choice]]:
     """Return the choices of a chunk with their numbers, below n; each once, or two replies would mix.
 
-    Where one reply was asked for, it may have any number: the reply says that this is a flaw.
+    If one reply was requested, it may have any number: `Reply` reports a wrong one as a flaw.
     """
     if n == 1 and len(choices) == 1:
         return [(0, choices[0])]
@@ -491,7 +491,7 @@ def _numbered(server: Server, choices: Sequence[Choice], n: int) -> Sequence[tup
 
 
 async def _add(server: Server, add: Callable[[Choice], Any], choice: Choice) -> Any:
-    """Hand a choice over; one that can't be read is a fault of the server."""
+    """Pass a choice on; raise a fault of the server if it can't be read."""
     try:
         return add(await named(server, choice) if ids_of(choice) else choice)
     except (ValueError, TypeError) as error:
@@ -507,7 +507,7 @@ def _check(server: Server, reply: SteeredReply) -> None:
 
 
 def _check_whole(server: Server, reply: SteeredReply, usage: Usage, said: str | None) -> None:
-    """Raise a Fault if a reply that came to its end has a flaw which asking again may help against."""
+    """Raise a Fault if a finished reply has a flaw that a retry may avoid."""
     flaw = Flaw(reply.flaw) if reply.flaw else server.model_flaw(said)
     if flaw is None and not usage.has_thinking:
         flaw = server.count_flaw(usage, reply.n_shown, reply.n_read, reply.is_at_limit)

@@ -1,8 +1,8 @@
-"""One call of the OpenAI engine: all jobs mixed, spread over the servers, tried again where that may help.
+"""One call of the OpenAI engine: all jobs interleaved, spread over the servers, retried where that may help.
 
 Every trajectory is one request (or one of several in a request with `n`), streamed. What has finished is put
-into a queue at once, so that nothing is lost whatever happens to the rest. A trajectory that fails is begun
-again, on another server where there is one; how often is bounded. What is missing in the end is one error.
+into a queue at once, so that nothing is lost if the rest fails. A trajectory that fails is started
+again, on another server if there is one, a limited number of times. One error reports what is missing.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from distrivote.trajectory import Trajectory
 
 
 class Note(NamedTuple):
-    """Something that the user should know."""
+    """A note for the user."""
 
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """What is the same for all calls of an engine."""
+    """The settings that all calls of an engine share."""
 
     endpoint: str
     ssc_by: str
@@ -49,7 +49,7 @@ class CallSettings:
 
 
 class Call:
-    """A call under way."""
+    """A call in progress."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class Call:
         Args:
             settings: Those of the engine.
             jobs: What to sample.
-            controller: What steers it.
-            put: Takes what is finished.
-            n_waiting: How much of that the caller has not taken yet.
+            controller: The controller of the trajectories.
+            put: Called with each result.
+            n_waiting: How many results the caller has not taken yet.
         """
         self._servers: Sequence[Server] = ()
         self._room = asyncio.Semaphore()
@@ -89,8 +89,8 @@ class Call:
         self._n_total = sum(len(job.indices) for job in jobs)
         self._fault: Fault | None = None
         self._is_over = False
-        self._spoiled: set[int] = set()  # jobs that no server takes
-        self._taken: set[int] = set()  # jobs that one took
+        self._spoiled: set[int] = set()  # jobs that every server refuses
+        self._taken: set[int] = set()  # jobs that a server accepted
         self._ours: dict[int, asyncio.Future[bool]] = {}  # whether this process samples a job
         self._noted: set[str] = set()
         self._n_tokens = 0
@@ -107,7 +107,7 @@ class Call:
         )
 
     async def run(self, servers: Sequence[Server], room: asyncio.Semaphore, n_parallel: int) -> None:
-        """Do the jobs; raises one EngineError at the end if anything is missing."""
+        """Run the jobs; raises one EngineError at the end if anything is missing."""
         self._servers, self._room = servers, room
         for server in servers:
             server.health.out = False  # it may have been repaired since the last call
@@ -136,7 +136,7 @@ class Call:
 
     async def _work(self) -> None:
         while self._waiting and not self._is_over:
-            # The caller may be slow: do not pile up more than are under way.
+            # The caller may be slow: queue no more results than there are trajectories in progress.
             while self._n_waiting() > 64:
                 await asyncio.sleep(0.02)
             async with Place(self._room) as place:
@@ -158,7 +158,7 @@ class Call:
                     self._live.discard(item)
 
     async def _is_ours(self, item: Item) -> bool:
-        """Take a job before its first trajectory, and say whether no other process has it."""
+        """Claim a job before its first trajectory, and return whether no other process has it."""
         if item.job.take is always:
             return True
         if item.number not in self._ours:
@@ -184,7 +184,7 @@ class Call:
         return False
 
     async def _sample(self, item: Item) -> None:
-        """Ask for what an item lacks, until it lacks nothing."""
+        """Request the missing trajectories of an item until none is missing."""
         avoid: int | None = None
         attempt, n_left = 0, self._patience.n_attempts
         n_chunks = self._n_chunks()
@@ -207,7 +207,7 @@ class Call:
                     raise
                 server.health.fail(fault, begun, time.monotonic())
                 if item.begun is not before:
-                    attempt, n_left = 0, self._patience.n_attempts  # it has come further
+                    attempt, n_left = 0, self._patience.n_attempts  # it made progress
                 n_left -= fault.retry_after is None or self._n_chunks() == n_chunks
                 if not n_left or attempt == self._patience.n_attempts_in_all:
                     raise
@@ -224,11 +224,11 @@ class Call:
         return sum(server.health.n_chunks for server in self._servers)
 
     def _split(self, item: Item, parts: list[Item]) -> None:
-        """Put what has to be asked for one by one in front of what waits."""
+        """Put trajectories that have to be requested one by one at the front of the queue."""
         if parts:
             item.indices = []
             self._waiting.extendleft(reversed(parts))
-            for _ in parts:  # workers that had nothing to do are gone
+            for _ in parts:  # idle workers have ended
                 self._workers.create_task(self._work())
 
     def _note_failure(self, server: Server, fault: Fault) -> None:

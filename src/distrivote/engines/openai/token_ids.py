@@ -1,7 +1,7 @@
-"""Tokens that a completions endpoint names by their ids, and how they get their texts back.
+"""Tokens that a completions endpoint names by their ids, and the lookup of their texts.
 
 Completions give the most probable tokens as an object with their texts as keys, in which tokens of the same
-text (parts of characters, above all) hide each other. So vLLM is asked for ids ("token_id:123"), which are
+text (mostly parts of characters) overwrite each other. So vLLM is asked for ids ("token_id:123"), which are
 all different. The text of a token that comes alone is the text of its chunk; those of several are asked for
 by /detokenize, once each.
 """
@@ -34,7 +34,7 @@ def with_texts(choice: Choice, texts: list[str]) -> Choice:
 
 
 async def named(server: Server, choice: Choice) -> Choice:
-    """Return a choice with the texts of its tokens, whatever it had before."""
+    """Return a choice with the texts of its tokens, looked up if it names them by ids."""
     ids = ids_of(choice)
     if not ids:
         return choice
