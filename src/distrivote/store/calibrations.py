@@ -23,7 +23,7 @@ from distrivote.voting.promises import THRESHOLDS, Promise, Risk
 FORMAT = "distrivote calibration"
 VERSION = 1
 _PROMISE = "promise"
-"""The field that files may lack."""
+"""The optional field."""
 
 _MOST_BYTES = 65_536
 _LARGEST = 1e6
@@ -31,7 +31,7 @@ _LARGEST = 1e6
 
 
 def check_calibration_place(path: str, sources: Sequence[str]) -> None:
-    """Raise InputError before the work if the file could not be written after it."""
+    """Raise InputError before the work starts if the file can't be written."""
     if not path.endswith(".json"):
         raise InputError(f"{path}: a calibration is a JSON file, so give it a name that ends in .json")
     for source in sources:
@@ -77,7 +77,7 @@ def read_calibration(path: str) -> Calibration:
 
 
 def _promise(path: str, told: object) -> Promise:
-    wrong = "its promise is not one"
+    wrong = "its promise is invalid"
     if not isinstance(told, dict) or {*told} != {field.name for field in fields(Promise)}:
         _refuse(path, wrong)
     risks, numbers = told["risks"], [told[name] for name in ("fewest", "most", "n_questions")]

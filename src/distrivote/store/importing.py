@@ -74,8 +74,8 @@ def import_files(
     Args:
         files: What to read, from `sources`.
         run: A folder that does not exist yet.
-        reading: How trajectories are read where the files do not say it.
-        keep: What is stored besides measures and steps.
+        reading: How trajectories are read if the files do not say it.
+        keep: What is stored in addition to measures and steps.
         model: The name of the model, for the manifest.
         same: When two answers are equal; math by default.
         question_pattern: Finds the question's id in the id in a file: its first group, or the whole match.

@@ -1,7 +1,7 @@
 """Which measure of confidence a vote uses, by name; and several measures of a file combined into one.
 
 A signal is a measure of `schema.MEASURES`, by its name or its column's name, `length` (the number of tokens:
-shorter is surer), or any other column of a file.
+shorter is more confident), or any other column of a file.
 """
 
 from __future__ import annotations

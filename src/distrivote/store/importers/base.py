@@ -26,11 +26,11 @@ HEAD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How trajectories are read where the file does not say it; names as in `row_of`."""
+    """How trajectories are read if the file does not say it; names as in `row_of`."""
 
     extract: str | Kind | None = None
-    """How answers are found in texts, where the file does not say them; None: `auto`. If it is given, those
-    of a plain table are read from its texts also where it says them."""
+    """How answers are found in texts if the file has no answers; None: `auto`. If it is given, the answers
+    of a plain table are read from its texts even if it has answers."""
 
     split: str = SPLIT
     k: int = DEFAULT_K
@@ -38,7 +38,7 @@ class ImportOptions:
     """The names of the columns of a plain table."""
 
     text: str | None = None
-    """The column of a plain table that holds whole replies; None: one of the usual names, if needed."""
+    """The column of a plain table that holds complete replies; None: one of the usual names, if needed."""
 
 
 class Format(NamedTuple):

@@ -141,7 +141,7 @@ def _choice(choice: Any, record: Record) -> dict[str, Any]:
 
 
 def _said(content: Any, record: Record) -> tuple[str, str]:
-    """Return the text and the thinking of a message, whose content may come in parts."""
+    """Return the text and the thinking of a message, whose content may be in parts."""
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     said = {"text": "", "reasoning": ""}
     for part in parts:
@@ -168,7 +168,7 @@ def _problem(task: str, record: Record) -> Problem:
         asked = turns[-1].get("content") if turns else None
     question, _ = _said(asked, record)
     targets = record.fields.get("target")
-    # With several right answers there is none to compare with; the verdict still counts.
+    # With several right answers there is no single one to compare with; the verdict still counts.
     several = isinstance(targets, list) and len(targets) != 1
     target = targets[0] if isinstance(targets, list) and not several else targets
     truth = None if several else Record(record.where, 1, {"target": target}).label_at("target")

@@ -83,7 +83,7 @@ def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
 
 
 class _Outer(msgspec.Struct, gc=False):
-    """A response, or what a batch puts around it."""
+    """A response, or a batch record that contains one."""
 
     choices: list[Choice] = []
     response: _Outer | None = None
@@ -106,7 +106,7 @@ class _Typed(NamedTuple):
 
 
 def _typed(raw: RawRecord) -> _Typed | None:
-    """Return a record by the fast way, None if it has to be read field by field."""
+    """Return a record by the fast path, None if it has to be read field by field."""
     try:
         outer = _decode(raw.content.removeprefix(b"\xef\xbb\xbf") if raw.number == 1 else raw.content)
     except (ValueError, RecursionError):

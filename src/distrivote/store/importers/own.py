@@ -1,4 +1,4 @@
-"""Formats of one's own: a `Format`, or a function (path) -> rows as dicts.
+"""Custom formats: a `Format`, or a function (path) -> rows as dicts.
 
 A row has `question_id`, and `answer` or a whole reply as `text`; and, where known, `confidence`,
 `ground_truth`, `correct` and `question`. Any other key is an error.
@@ -24,7 +24,7 @@ KEYS = ("question_id", "answer", "text", "confidence", "ground_truth", "correct"
 
 
 def own_format(own: Own) -> Format:
-    """Return the format that an object of the user's is."""
+    """Return the format for an object of the user's."""
     if isinstance(own.value, Format):
         return own.value._replace(name=own.name)
     check_call(IMPORTER, own, 1)

@@ -24,7 +24,7 @@ from distrivote.store.importers.pickle_names import Name, NotPlainError, built, 
 from distrivote.store.importers.pickle_runs import Floats, RunReader, Unread
 
 _MAX_LONG = 64
-"""The most bytes of an integer: our files have fewer, and huge ones take long to print."""
+"""Maximum bytes of an integer: our files have fewer, and huge ones take long to print."""
 
 
 class PickleError(Exception):

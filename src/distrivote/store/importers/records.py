@@ -1,4 +1,4 @@
-"""JSON records from files of other tools, each with its position, and what a row needs of them.
+"""JSON records from files of other tools, each with its position, and their conversion to rows.
 
 A file is JSON Lines, or one JSON document that is an object or a list of objects. Lines are read one by one;
 a document is held in memory. Errors are InputErrors that name the position: "run.jsonl, line 17" or
@@ -87,16 +87,16 @@ class RawRecord(NamedTuple):
     fields_needed: str
 
     def parsed(self) -> Record:
-        """Return the object with its fields; InputError with the place if it is none."""
+        """Return the object with its fields; raise InputError with the position if it is invalid."""
         check_weight(self.content, str(self.where))
         text = decoded(self.content, self.where.__str__, self.number == 1)
         return Record(self.where, self.number, json_object(text, self.where.__str__, self.fields_needed))
 
 
 def raw_records(path: Path, fields: str) -> Iterator[RawRecord | Record]:
-    """Yield what `records` does, each without parsing it where that is possible.
+    """Yield the same objects as `records`, unparsed where possible.
 
-    A document that is a list is cut into its items, so that one of them at a time is held as values.
+    A document that is a list is split into its items, so that only one at a time is held as Python values.
     """
     some = False
     for record in _items(path, fields) if _is_document(path) else _raw_lines(path, fields):
@@ -301,7 +301,7 @@ def _items(path: Path, fields: str) -> Iterator[RawRecord | Record]:
     try:
         items = _split_list(content.removeprefix(_BLANKS[:3]))
     except (ValueError, RecursionError):
-        yield from _listed(path)  # one object, or it says what is wrong
+        yield from _listed(path)  # one object; otherwise this raises the error
         return
     for place, item in enumerate(items, 1):
         yield RawRecord(f"{path}, item {place}", place, bytes(item), fields)

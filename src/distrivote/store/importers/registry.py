@@ -46,9 +46,9 @@ class Source(NamedTuple):
 
 
 def sources(paths: Sequence[str], name: str | None = None) -> tuple[Source, ...]:
-    """Return the files of these paths with their formats; a folder stands for its files.
+    """Return the files of these paths with their formats; a folder is replaced by its files.
 
-    In a folder, a file of no known format is left out; a file that is named must be of one.
+    In a folder, files of unknown formats are left out; a file that is named must have a known format.
     """
     known = formats()
     names = [each.name for each in known]
@@ -93,7 +93,7 @@ def _format_of(path: Path, known: Sequence[Format], name: str | None) -> Format:
     if found is None:
         names = ", ".join(each.name for each in known)
         raise InputError(
-            f"{path} is of no known format ({names})",
+            f"{path} is of an unknown format ({names})",
             hint="say which it is with `format`",
             argument="format",
         )

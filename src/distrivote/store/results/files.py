@@ -20,7 +20,7 @@ from distrivote.store.results.tables import json_lines, tab_header, tab_lines
 from distrivote.store.runs.folder import MANIFEST, Folder, folder_at, is_remote
 
 STALE = 24 * 3600.0
-"""In seconds; a temporary folder in which nothing was made for so long has lost its writer."""
+"""In seconds; a temporary folder without changes for longer was left by a killed process."""
 
 
 @contextmanager
@@ -58,14 +58,14 @@ def _refuse_used(folder: Folder) -> None:
 
 
 def _upload(made: Path, target: Folder) -> None:
-    """Copy a folder into an object store; what says that it is a run comes last."""
+    """Copy a folder to an object store; the manifest, which makes it a run, is copied last."""
     files = [path for path in made.rglob("*") if path.is_file()]
     for path in sorted(files, key=lambda path: (path.name == MANIFEST, path)):
         target.write(path.relative_to(made).as_posix(), path.read_bytes())
 
 
 def _sweep(target: Path) -> None:
-    """Remove what calls for the same target left that were killed, once it is older than any that runs."""
+    """Remove temporary folders that killed calls left for the same target, if they are old enough."""
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.tmp")
     with suppress(OSError):
         for path in target.parent.iterdir():

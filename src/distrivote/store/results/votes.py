@@ -44,7 +44,7 @@ class Bar:
     calibration: Calibration = field(default_factory=Calibration)
     min_probability: float = MIN_PROBABILITY
     each_alone: bool = False
-    """Whether every question is voted on by itself, as a promise about errors needs it: no trust is learned
+    """Whether questions are voted on independently, as a promise about errors requires: no trust is learned
     from the others."""
 
 
@@ -116,7 +116,7 @@ class Results:
 
 
 class NotPositive(Exception):
-    """Confidences that should be positive are not: the scale has to be chosen from all of them."""
+    """Raised for confidences that are not positive: the scale has to be chosen from all of them."""
 
 
 def scale_of_rows(batches: Iterable[pa.RecordBatch]) -> Scale:
@@ -137,7 +137,7 @@ def hold_elections(
 ) -> Iterator[Results]:
     """Vote on all questions by all methods (canonical names), in order.
 
-    `same` says when a winner is the right answer, if rows do not say it. `scale` is that of all
+    `same` decides whether a winner is the right answer, if rows do not say it. `scale` is that of all
     confidences; raises NotPositive if it is `POSITIVE` and one of them is not. `auto` learns its trust in
     each model from the first questions.
     """
@@ -308,7 +308,7 @@ class Totals:
     """Questions with too few answers for a split by confidence."""
 
     n_one_hump: int = 0
-    """Questions whose confidences hardly have two humps, for one of the methods that look."""
+    """Questions whose confidences are hardly bimodal, for one of the methods that depend on it."""
 
     n_doubtful: int = 0
     """Winners that could not be compared with the right answer for certain."""

@@ -1,11 +1,11 @@
-"""Claims: the order in which the parts of a run came to count, and which parts it must have.
+"""Claims: the order in which the parts of a run became valid, and which parts it must have.
 
     claims/<number>   the names of the parts that count from then on, a line each
 
-A part counts from the moment in which its writer has made the file with the next number, which only one
-writer can. Of two rows for one sample that of the part with the lower number counts: no clock decides, and
-what a reader has seen stays. A part that is claimed and not there is missing. Runs of earlier versions
-have no claims; the next writer claims all their parts together.
+A part counts once its writer has created the claim file with the next number, which only one
+writer can. Of two rows for one sample that of the part with the lower number counts: no clock is used, and
+what a reader has seen remains valid. A part that is claimed but does not exist is missing. Runs of earlier
+versions have no claims; the next writer claims all their parts together.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from distrivote.store.runs.folder import Folder, Place, cant_write, folder_at
 
 FOLDER = "claims"
 _LARGEST = 16 << 20
-"""Bytes of one claim."""
+"""Maximum bytes of one claim."""
 
 
 class Order(NamedTuple):
-    """The place of a part among those of a run."""
+    """The position of a part in the order of a run's parts."""
 
     number: int
     place: int = 0
@@ -40,7 +40,7 @@ def read_claims(run: Place, after: int = 0) -> Mapping[str, Order] | None:
         try:
             with folder.open(_name(number)) as file:
                 names = file.read(_LARGEST).decode(errors="replace").split()
-        except FileNotFoundError:  # its parts were merged meanwhile
+        except FileNotFoundError:  # its parts have been merged since
             continue
         for place, name in enumerate(names):
             found.setdefault(name, Order(number, place))
@@ -48,7 +48,7 @@ def read_claims(run: Place, after: int = 0) -> Mapping[str, Order] | None:
 
 
 def claim(run: Place, names: Sequence[str]) -> int:
-    """Let parts count from now on, in this order; return the number of their claim."""
+    """Make parts count from now on, in this order; return the number of their claim."""
     folder = folder_at(run)
     content = "".join(f"{name}\n" for name in names).encode()
     try:
@@ -61,7 +61,7 @@ def claim(run: Place, names: Sequence[str]) -> int:
 
 
 def release(run: Place, names: Iterable[str]) -> None:
-    """Forget claims of which no part is needed any more; the last is emptied, as numbers never come back."""
+    """Remove claims whose parts are all replaced; the last is only emptied: numbers are not reused."""
     folder, gone = folder_at(run), set(names)
     claims = read_claims(folder) or {}
     needed = {order.number for name, order in claims.items() if name not in gone}
@@ -72,7 +72,7 @@ def release(run: Place, names: Iterable[str]) -> None:
         if last in released:
             folder.write(_name(last), b"")
     except OSError:
-        return  # claims of parts that are known to be replaced do no harm
+        return  # leftover claims of replaced parts are harmless
 
 
 def _last(folder: Folder) -> int:

@@ -1,6 +1,6 @@
 """Which answers of a question are equal, and which are right, for rows that do not store it yet.
 
-Classes are known only when all answers of a question are there, so parts are written without them. They are
+Classes are known only when all answers of a question are stored, so parts are written without them. They are
 filled in on reading, or permanently when a run is compacted; then the manifest records the comparison, and
 another version of it grades them again. Imported values of `correct` are not changed.
 """
@@ -41,7 +41,7 @@ class Grading(NamedTuple):
 
     same: Equality
     again: bool
-    """Whether stored classes were made by another comparison and are made again."""
+    """Whether stored classes are from another comparison and are computed again."""
 
     told: bool
     """Whether `correct` was imported from a file, and is kept."""
@@ -77,7 +77,7 @@ class Grading(NamedTuple):
 
 
 def recorded(manifest: Manifest) -> Remarks:
-    """Return the doubts that were there when the stored classes were made."""
+    """Return the recorded doubts of the comparison that made the stored classes."""
     grader = manifest.grader or {}
     return Remarks(grader.get("n_unsure", 0), grader.get("n_unsure_grades", 0))
 
@@ -130,7 +130,7 @@ def classified(table: pa.Table, grading: Grading) -> Classified:
         remarks[names[start].as_py()] = found.remarks
         for row, number in zip(range(start, end), found.classes.ids, strict=True):
             was = classes[row]
-            # What a file says of a trajectory without an answer stays.
+            # An imported `correct` of a trajectory without an answer is kept.
             is_answered = was is not None and (was >= 0 or answers[row] is not None)
             ours = again and not grading.told and is_answered
             if truth is not None and (ours or correct[row] is None):
@@ -141,7 +141,7 @@ def classified(table: pa.Table, grading: Grading) -> Classified:
 
 
 def read_again(table: pa.Table, kind: Kind) -> pa.Table:
-    """Return the table with the answers of a kind that its texts hold; rows without a text stay."""
+    """Return the table with answers of a kind read from its texts; rows without a text are unchanged."""
     texts, ends = table[TEXT].to_pylist(), table[FINISH_REASON].to_pylist()
     if not any(text is not None for text in texts):
         return table

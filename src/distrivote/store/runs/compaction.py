@@ -52,9 +52,9 @@ def compact(
 ) -> Compaction:
     """Merge the parts of a run into few of some `max_bytes` each, and fill in classes and correctness.
 
-    `same` says when two answers are equal, from now on; None keeps the comparison of the run. Classes that
-    were made by another comparison, or another version of it, are made again. With `partial` a run that lacks
-    parts is taken as it is from now on.
+    `same` decides from now on when two answers are equal; None keeps the comparison of the run. Classes that
+    were made by another comparison, or another version of it, are computed again. With `partial` a run
+    that lacks parts is accepted without them from now on.
     """
     run = folder_at(path)
     manifest_of(run)
@@ -63,7 +63,7 @@ def compact(
         try:
             return _compacted(run, same, max_bytes)
         except FileNotFoundError:
-            # A writer merged parts of its own meanwhile: look again.
+            # A writer has merged its own parts since: list them again.
             continue
         except ValueError as error:
             if isinstance(error, InputError):
@@ -89,7 +89,7 @@ def _compacted(run: Folder, same: Same | None, max_bytes: int) -> Compaction:
     graded = grading.recorded_in(manifest, told, remarks) if is_new else manifest
     unchanged = filled.equals(kept)
     if not unchanged and manifest.grader is not None:
-        # After a kill on the way a run has classes of both kinds: then none of them is used.
+        # After a kill at this point a run has classes of both kinds: then none of them is used.
         dataclasses.replace(graded, grader=None).save(run)
     starts = np.concatenate(([0], np.cumsum([part.n_rows for part in listing.parts], dtype=np.int64)))
     groups = list(_groups(listing.parts, max_bytes))
@@ -119,7 +119,7 @@ def _slim(parts: Sequence[Part]) -> pa.Table:
 
 
 def _groups(parts: Sequence[Part], max_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the end of each group of consecutive parts that together are not too large."""
+    """Yield the start and end indices of each group of consecutive parts that is not too large."""
     first, n_bytes, n_raw = 0, 0, 0
     for index, part in enumerate(parts):
         too_large = n_bytes + part.n_bytes > max_bytes or n_raw + part.n_raw_bytes > MAX_RAW

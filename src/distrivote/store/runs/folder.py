@@ -1,7 +1,7 @@
-"""Where the files of a run are: a folder of this machine, or a place in an object store.
+"""Access to the files of a run: a folder of this machine, or a prefix in an object store.
 
-The run needs few verbs of it: list, open, write a whole file, create one that only one process can create,
-remove. Names are relative, with slashes. `folder_at` gives the folder of an address.
+A run needs few operations: list, open, write a complete file, create a file exclusively,
+remove. Names are relative, with slashes. `folder_at` returns the folder of an address.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import BinaryIO, Protocol, TypeAlias, runtime_checkable
 from distrivote.errors import InputError
 
 STALE = 24 * 3600.0
-"""In seconds; a temporary file this old has no writer any more."""
+"""In seconds; a temporary file older than this was left by a killed process."""
 
 MANIFEST = "manifest.json"
 """The file that makes a folder a run."""
 
 REMOTE = ("s3://", "gs://")
-"""How the addresses of object stores begin."""
+"""The prefixes of object store addresses."""
 
 
 @runtime_checkable
@@ -33,7 +33,7 @@ class Folder(Protocol):
 
     @property
     def address(self) -> str:
-        """How the user writes it."""
+        """The address as the user writes it."""
         ...
 
     @property
@@ -43,11 +43,11 @@ class Folder(Protocol):
 
     @property
     def is_near(self) -> bool:
-        """Whether reading all bytes of a file costs little."""
+        """Whether reading all bytes of a file is cheap."""
         ...
 
     def names(self, under: str = "") -> list[str]:
-        """Return the names of the files in a folder of it, sorted; none of its own folders."""
+        """Return the names of the files in a subfolder, sorted; its folders are not included."""
         ...
 
     def folders(self) -> list[str]:
@@ -55,36 +55,36 @@ class Folder(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Say whether there is such a file."""
+        """Return whether there is such a file."""
         ...
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open a file for reading at any place."""
+        """Open a file for random access."""
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, or replace it; nobody sees half of it, and it is safe afterwards."""
+        """Write or replace a file atomically and durably."""
         ...
 
     def create(self, name: str, content: bytes, *, safe: bool = True) -> bool:
-        """Write a file unless there is one, and return whether this call did: of several only one does.
+        """Create a file exclusively, and return whether this call did: of several only one does.
 
         The folder that it is in appears together with its first file. Without `safe` a power cut may lose it.
         """
         ...
 
     def make(self, under: str) -> None:
-        """Let a folder of it exist, even without files."""
+        """Create a subfolder, even without files."""
         ...
 
     def rename(self, name: str, other: str) -> None: ...
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files as far as possible: what is left does no harm, and must not hide another error."""
+        """Remove files as far as possible: leftovers are harmless, and no failure may hide another error."""
         ...
 
     def sweep(self, under: str) -> None:
-        """Remove the temporary files of writers that are long gone."""
+        """Remove the temporary files of writers that ended long ago."""
         ...
 
 
@@ -93,7 +93,7 @@ Place: TypeAlias = Folder | str | os.PathLike[str]
 
 
 def is_remote(address: Place) -> bool:
-    """Say whether an address is that of an object store."""
+    """Return whether an address is that of an object store."""
     return isinstance(address, str) and address.lower().startswith(REMOTE)
 
 
@@ -109,14 +109,14 @@ def folder_at(place: Place) -> Folder:
 
 
 def runs_in(address: str) -> list[str]:
-    """Return the addresses of the runs in a folder, itself included; FileNotFoundError if it is none."""
+    """Return the addresses of the runs in a folder or at it; FileNotFoundError if it does not exist."""
     inside = folder_at(address).folders()
     places = [address, *(os.path.join(address, name) for name in inside)]
     return [place for place in places if folder_at(place).has(MANIFEST)]
 
 
 def reason(error: BaseException) -> str:
-    """Return what an error of a file system says, in a line."""
+    """Return the message of a file system error, on one line."""
     return getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
 
 
@@ -198,7 +198,7 @@ class LocalFolder:
         return True
 
     def _is_first(self, path: Path, content: bytes) -> bool:
-        """Make the folder together with its first file, and say whether no other process was faster."""
+        """Create the folder together with its first file, and return whether no other process was faster."""
         beside = self.path / f".{path.parent.name}.{secrets.token_hex(6)}.tmp"
         beside.mkdir()
         try:

@@ -1,14 +1,14 @@
 """Leases: which process samples what, if several work on one run.
 
     leases/<work>.<turn>     the process that has the work; the highest turn counts
-    leases/alive-<process>   changes every few seconds while the process lives
+    leases/alive-<process>   the heartbeat: changes every few seconds while the process runs
 
 A lease is a file that only one process can create. A process that is done, or interrupted, removes its own.
 One that was killed leaves them: another process takes over with the next turn, which again only one can
 create. On the same Linux machine a killed process is known at once, by its number and start. Elsewhere it
-counts as dead if its sign of life has not changed for `EXPIRY` seconds by the clock of the process that
+counts as dead if its heartbeat has not changed for `EXPIRY` seconds by the clock of the process that
 watches it, so clocks of different machines are never compared. A process that is wrongly taken for dead,
-because it was suspended, goes on: then trajectories are sampled twice, and the first that is stored counts.
+because it was suspended, continues: then trajectories are sampled twice, and the first that is stored counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from distrivote.store.runs.folder import Place, cant_write, folder_at
 
 FOLDER = "leases"
 BEAT = 5.0
-"""Seconds between two signs of life."""
+"""Seconds between two heartbeats."""
 
 EXPIRY = 60.0
 """Seconds without a change after which a process counts as dead."""
@@ -36,7 +36,7 @@ _ALIVE = "alive-"
 
 
 class _Sign(NamedTuple):
-    """A sign of life as it was first seen."""
+    """A heartbeat, with the time at which it was first seen."""
 
     content: bytes
     seen: float
@@ -58,7 +58,7 @@ class Leases:
         self._beating: threading.Thread | None = None
 
     def take(self, work: str) -> bool:
-        """Lease work, named by any text, and say whether this process has it now."""
+        """Lease work, named by any text, and return whether this process has it now."""
         key = hashlib.blake2b(work.encode(), digest_size=12).hexdigest()
         with self._lock:
             if key in self._held:
@@ -119,7 +119,7 @@ class Leases:
             return b""
 
     def _begin(self) -> None:
-        """Give the first sign of life, before the first lease, and go on in a thread."""
+        """Write the first heartbeat, before the first lease, and continue in a thread."""
         if self._beating is None:
             self._run.make(FOLDER)
             self._run.write(self._sign, self._life(0))
@@ -138,7 +138,7 @@ class Leases:
                     self._run.write(self._sign, self._life(n))
 
     def _is_alive(self, process: str) -> bool:
-        """Say whether a process still gives signs of life; one that gave none is gone."""
+        """Return whether a process is alive by its heartbeat; one without a heartbeat is dead."""
         if not process.isalnum():
             return False
         now = self._read(f"{_ALIVE}{process}")
@@ -146,7 +146,7 @@ class Leases:
             return False
         _, place, where = (*now.decode(errors="replace").split("\n", 2), "", "", "")[:3]
         ours, theirs = _place_of(os.getpid()).split(), place.split()
-        # In a copy of the run that process does nothing, although it may live.
+        # In a copy of the run, the process may be running but does not work on the copy.
         if len(theirs) == 4 and theirs[:2] == ours[:2] and where == self._where:
             return place == _place_of(int(theirs[2]))
         sign = self._signs.get(process)
@@ -156,7 +156,7 @@ class Leases:
 
 
 def _place_of(number: int) -> str:
-    """Return the machine, namespace, number and start of a process; empty if it is gone or not known."""
+    """Return machine, namespace, number and start time of a process; empty if it has ended or is unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         state, *fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()

@@ -1,7 +1,7 @@
 """The parts of a run: valid ones, damaged ones, and those that were merged into others.
 
 A part that was merged from others names them in its metadata: if both are there, because a process was killed
-in between, the others do not count. A part that is claimed has to be there.
+in between, the others do not count. A part that is claimed has to exist.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Listing(NamedTuple):
     """The names of the parts that others were merged from."""
 
     missing: tuple[str, ...] = ()
-    """The names of parts that were claimed and are not there."""
+    """The names of parts that were claimed but do not exist."""
 
     gone: frozenset[str] = frozenset()
     """The names of all parts that the listed ones were merged from."""
 
     unclaimed: tuple[str, ...] = ()
-    """Parts without a claim: those of an earlier version, and those whose writer has not made it yet."""
+    """Parts without a claim: those of an earlier version, and those whose writer has not claimed them yet."""
 
 
 def list_parts(run: Folder, *, whole: bool = False) -> Listing:
     """Return the parts of a run, checked; `whole` checks every byte of large ones too."""
     seen: dict[str, Part | str] = {}
     while True:
-        claims = read_claims(run)  # first: what is claimed after the parts are listed is not among them
+        claims = read_claims(run)  # claims first: a part that is claimed after the listing would look missing
         names = _names(run)
         for name in names:
             try:
@@ -51,7 +51,7 @@ def list_parts(run: Folder, *, whole: bool = False) -> Listing:
             except Damage as damage:
                 seen[name] = str(damage)
             except FileNotFoundError:
-                # It was merged meanwhile: the merged part is there by now.
+                # It has been merged since: the merged part exists by now.
                 continue
         # A folder that changes while it is read may show neither a merged part nor its sources.
         if names != _names(run) or not all(name in seen for name in names):
@@ -75,13 +75,13 @@ def _listed(seen: dict[str, Part | str], claims: Mapping[str, Order] | None) -> 
     gone = frozenset[str]().union(*(part.replaces for part in parts))
     parts.sort(key=_rank)
     unclaimed = [part for part in parts if part.name not in (claims or ())]
-    # One that is merged needs no claim to count: its sources did.
+    # A merged part counts without a claim of its own: its sources had claims.
     waiting = {part.name for part in unclaimed if part.is_claimed and part.order is None}
     lost = sorted(set(claims or ()) - gone - {*seen})
     if claims is None and waiting:
         lost, waiting = [CLAIMS], set()
     kept = tuple(part for part in parts if part.name not in gone | waiting)
-    # Only what was listed here: a name in a hostile file may lead anywhere.
+    # Only names that were listed here: a name in a malicious file may point anywhere.
     replaced = tuple(name for name in seen if name in gone)
     return Listing(
         kept,
@@ -98,7 +98,7 @@ def _placed(part: Part, claims: Mapping[str, Order]) -> Part:
 
 
 def _rank(part: Part) -> tuple[bool, Order, int, bool, str]:
-    """Return what parts are sorted by: their claims, and in runs of earlier versions their clocks."""
+    """Return the sort key of parts: their claims, and in runs of earlier versions their times."""
     order = part.order or Order(0)
     return part.order is None, order, part.written, not part.replaces, part.name
 
@@ -141,7 +141,7 @@ def put_aside(run: Folder, damaged: Iterable[str]) -> None:
         try:
             run.rename(f"{FOLDER}/{name}", f"{FOLDER}/{name}.damaged")
         except FileNotFoundError:
-            # Another writer did.
+            # Another writer already did it.
             continue
         except OSError as error:
             raise InputError(

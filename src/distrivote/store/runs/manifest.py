@@ -1,6 +1,6 @@
 """The manifest of a run: the settings with which its trajectories were made.
 
-One small JSON file. A run continues only with the settings that it began with; a larger budget or limit only
+One small JSON file. A run resumes only with its original settings; a larger budget or limit only
 adds, so these two may grow. The version of the library is recorded and not compared, and neither is the
 comparison that graded the stored answers: a reader grades them again if needed. The last field is a checksum
 of the bytes before it.
@@ -30,7 +30,7 @@ from distrivote.store.runs.schema import FORMAT_VERSION
 NAME = MANIFEST
 
 TOTAL = "total:"
-"""How a run records that its questions share a number of trajectories, in the place of a stopping rule."""
+"""The prefix of `stop_when` in a run whose questions share a total number of trajectories."""
 
 _LATER = ("stop_when", "same", "grader", "system", "answer", "request", "origins")
 """Fields that older manifests do not have; they had the default."""
@@ -248,7 +248,7 @@ class Manifest:
 
 
 def _sealed(content: bytes) -> bytes:
-    """Return a JSON object with the checksum of what stands before it as its last field.
+    """Return a JSON object with a last field added: the checksum of the bytes before it.
 
     >>> _is_sealed(_sealed(b'{"a": 1}'))
     True
@@ -262,7 +262,7 @@ def _seal(before: bytes) -> bytes:
 
 
 def _is_sealed(raw: bytes) -> bool | None:
-    """Say whether the checksum of a manifest fits; None if there is no checksum."""
+    """Return whether the checksum of a manifest matches; None if there is no checksum."""
     before, found, _ = raw.rpartition(_CHECKSUM)
     return raw == before + _seal(before) if found else None
 
@@ -272,7 +272,7 @@ def _no_number(text: str) -> float:
 
 
 def _is_shallow(value: Any, deepest: int = _DEEPEST) -> bool:
-    """Say whether a JSON value is nested no deeper than settings are."""
+    """Return whether a JSON value is nested no deeper than settings are."""
     if not isinstance(value, (dict, list)):
         return True
     inside = value.values() if isinstance(value, dict) else value
@@ -280,7 +280,7 @@ def _is_shallow(value: Any, deepest: int = _DEEPEST) -> bool:
 
 
 def _is_controller(ssc: Mapping[str, Any] | None) -> bool:
-    """Say whether settings of SelfStepConf have the two numbers of its threshold."""
+    """Return whether settings of SelfStepConf have the two numbers of its threshold."""
     numbers = (type((ssc or {}).get(name)) for name in ("alpha", "delta"))
     return not is_selfstepconf(ssc) or all(kind in (int, float) for kind in numbers)
 

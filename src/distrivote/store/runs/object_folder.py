@@ -1,11 +1,11 @@
 """A run in an object store, by pyarrow's file systems: S3 and compatible servers, Google Cloud Storage.
 
-An object appears whole or not at all, and lists show it at once (S3 since 2020, Google, R2, MinIO). There are
+Objects appear atomically, and listings show them at once (S3 since 2020, Google, R2, MinIO). There are
 no renames, and pyarrow can't write with a condition (apache/arrow#44281). A process that wants to create an
-object first writes a note of that intention beside it, under a name of its own, and then lists the notes. Of
-two processes at least one sees the note of the other, as each writes before it lists; who sees one withdraws
-and tries again later. Who sees none looks once more whether the object is there: another process removes its
-note only after it has written the object.
+object first writes a note of that intention next to it, under a unique name, and then lists the notes. Of
+two processes at least one sees the other's note, as each writes before it lists; a process that sees one
+withdraws and retries later. One that sees none checks again whether the object exists: another process removes
+its note only after it has written the object.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ import pyarrow.fs as fs
 from distrivote.errors import InputError
 
 N_ATTEMPTS = 8
-"""How often a request is made at most; the waits between them double."""
+"""Maximum number of attempts at a request; the delays between them double."""
 
 PATIENCE = 30.0
-"""Seconds for which the note of another process may stay the same before that process counts as dead."""
+"""Seconds without a change of another process's note after which that process counts as dead."""
 
 WHOLE = 1 << 20
-"""Bytes up to which an object is read in one request."""
+"""Size in bytes up to which an object is read in one request."""
 
 _BACK_OFF = 0.05
 """Seconds."""
 
 _KEPT = ".keep"
-"""An object that lets a folder exist."""
+"""The name of an object that marks an otherwise empty folder."""
 
 _OPTIONS = ("region", "endpoint_override", "scheme")
 
 
 class UnreachableError(InputError):
-    """An object store that failed after all attempts, which says nothing about its files."""
+    """An object store failed after all attempts; its files may be intact."""
 
 
 def object_folder(address: str) -> ObjectFolder:
@@ -164,7 +164,7 @@ class ObjectFolder:
         return [each for each in self.names(head) if each.startswith(f".{tail}.")]
 
     def _write_surely(self, name: str, content: bytes) -> None:
-        """Write an object that is not there; an error after which it is there is none."""
+        """Write an object that does not exist; an error is ignored if the object exists afterwards."""
         try:
             self.write(name, content)
         except UnreachableError:
@@ -186,7 +186,7 @@ class ObjectFolder:
                 self._system.delete_file(self._at(name))
 
     def sweep(self, under: str) -> None:
-        """Do nothing: an object that was not written whole is none."""
+        """Do nothing: an incompletely written object does not appear."""
 
     def _at(self, name: str) -> str:
         return f"{self._path}/{name}" if name else self._path
@@ -205,7 +205,7 @@ class ObjectFolder:
 
 
 class _File(io.RawIOBase):
-    """A large object, whose errors are those of its folder: pyarrow would take them for damage."""
+    """A large object; its errors are raised as those of its folder, or they would be reported as damage."""
 
     def __init__(self, folder: ObjectFolder, name: str, file: Any) -> None:
         self._folder, self._name, self._file = folder, name, file

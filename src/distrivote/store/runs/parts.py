@@ -5,7 +5,7 @@
 A part is never seen incomplete. The checksum in its name is the CRC-32 of the file before its footer and that
 of the footer (from the file metadata to the end). A footer is always checked; the rest at once if a run is
 opened for writing or the part is small, otherwise, and in an object store, page by page as it is read.
-From when on a part counts is in `claims`.
+`claims` determines when a part begins to count.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Part(NamedTuple):
     """The names of the parts that it was merged from."""
 
     order: Order | None = None
-    """Its place; None if only its claim knows it, and in runs of earlier versions."""
+    """Its position; None if only its claim has it, and in runs of earlier versions."""
 
     is_claimed: bool = False
     """Whether its writer claims its parts: then it counts only if there is a claim."""
@@ -77,7 +77,7 @@ class Part(NamedTuple):
 def write_part(run: Place, writer: str, number: int, table: pa.Table, merged: Sequence[Part] = ()) -> Part:
     """Write a table as a part, claim it, and return it; raise InputError if it can't be written.
 
-    One that was merged takes the place of the first of its sources.
+    A merged part gets the position of the first of its sources.
     """
     written = min((part.written for part in merged), default=time.time_ns())
     replaces = sorted(part.name for part in merged)
@@ -206,7 +206,7 @@ def read_part(
     `question_id` must be among the columns if only one question is requested. Content that would take more
     than `most` bytes of memory is not read; None: the default limit for a file of its size.
 
-    Raises FileNotFoundError if it was merged meanwhile, ValueError if it is damaged.
+    Raises FileNotFoundError if it has been merged since, ValueError if it is damaged.
     """
     most = allowance(part.n_bytes) if most is None else most
     try:

@@ -45,10 +45,10 @@ Singles: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What a run stores of each trajectory besides its measures and steps."""
+    """What a run stores of each trajectory in addition to its measures and steps."""
 
     texts: bool = True
-    """Of replies and questions."""
+    """The texts of replies and questions."""
 
     token_confidences: bool = False
     """Also the log-probabilities of the sampled tokens and, with the texts, where each token ends."""

@@ -46,7 +46,7 @@ KEYS = (QUESTION_ID, SAMPLE)
 
 
 class StoredQuestion(NamedTuple):
-    """What a run has for one question."""
+    """A summary of one question of a run."""
 
     id: str
     n_trajectories: int
@@ -180,7 +180,7 @@ class Run:
             try:
                 return self._read_listed(columns, question_id)
             except FileNotFoundError:
-                # A part was merged meanwhile: the merged part is there now.
+                # A part has been merged since: the merged part exists now.
                 self._listing = list_parts(self.folder)
 
     def _read_listed(self, columns: Sequence[str], question_id: str | None) -> pa.Table:

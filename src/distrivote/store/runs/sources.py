@@ -38,7 +38,7 @@ def mixed_sources(stored: pa.Table, pool: Sequence[str] = (QUESTION_ID,)) -> lis
 
 
 def has_top_k(stored: pa.Table) -> bool:
-    """Say whether a run holds values from the most probable tokens."""
+    """Return whether a run holds values from the most probable tokens."""
     return not pc.all(_measured(stored)[SOURCE], min_count=0).as_py()
 
 

@@ -67,12 +67,14 @@ class RunWriter:
         listing = repaired(self._folder)
         self.notes = aside_notes(listing)
         self._there = {part.name for part in listing.parts}
-        self._seen = 0  # the last claim that was looked at
+        self._seen = 0  # the last claim that was read
         self._done = Run(self._folder, self.manifest, listing).done()
         self._max_rows, self._max_wait = max_rows, max_wait
         self._wait = MIN_WAIT
         self._writer, self._number = secrets.token_hex(6), 0
-        self._rows: dict[tuple[str, int], Row] = {}  # one step per row: an interrupt splits none
+        self._rows: dict[
+            tuple[str, int], Row
+        ] = {}  # one operation per row, so that an interrupt can't split a row
         self._n_characters = 0
         self._small: list[Part] = []
         self._added: dict[tuple[str, int], Order] = {}
@@ -86,7 +88,7 @@ class RunWriter:
             return self._done | self._rows.keys()
 
     def has(self, question_id: str, sample: int) -> bool:
-        """Say whether a trajectory was stored, as far as is known here, or has been added."""
+        """Return whether a trajectory is known to be stored, or has been added."""
         with self._lock:
             return (question_id, sample) in self._done or (question_id, sample) in self._rows
 
@@ -97,7 +99,7 @@ class RunWriter:
             return len(self._added) + len(self._rows)
 
     def look(self) -> None:
-        """See what other writers have stored meanwhile: then it is done."""
+        """Read which trajectories other writers have stored since: they count as done."""
         with self._lock:
             for _ in range(_N_LOOKS):
                 try:
@@ -197,7 +199,7 @@ class RunWriter:
             others = self._others(max(part.order for part in parts if part.order is not None))
             tables = [self._first(part, others) for part in parts]
         except (Damage, FileNotFoundError, ValueError):
-            # Somebody compacted the run, or a part is damaged: whoever opens it next deals with it.
+            # The run was compacted, or a part is damaged: the next process that opens it handles that.
             return
         self._write(pa.concat_tables(tables).cast(SCHEMA), parts)
         replace_parts(parts)
@@ -211,7 +213,7 @@ class RunWriter:
         return table if all(counts) else table.filter(pa.array(counts))
 
     def _others(self, last: Order) -> dict[tuple[str, int], Order]:
-        """Return the samples that other writers stored meanwhile and before a place, each with its own."""
+        """Return the samples that other writers have since stored before a position, with their positions."""
         claims = read_claims(self._folder) or {}
         found: dict[tuple[str, int], Order] = {}
         for name, claimed in claims.items():
@@ -241,7 +243,7 @@ def _entered(run: Folder, asked: Manifest) -> Manifest:
                 raise InputError(
                     f"{run.address} holds other files and no manifest.json: name a new folder for the run"
                 ) from None
-            # Before the first part: without this folder a part would be taken for one of an incomplete copy.
+            # Before the first part: without this folder the run would look like an incomplete copy.
             run.make(CLAIMS)
             if asked.create(run):
                 return asked

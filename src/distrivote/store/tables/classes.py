@@ -103,7 +103,7 @@ class _Merging:
         )
         question, code = pairs // len(labels), pairs % len(labels)
         group = self._groups(question, code, labels)
-        # The most frequent label of a group stands for it, on a tie the first seen.
+        # A group is represented by its most frequent label, on a tie by the first one.
         order = np.lexsort((first, -counts, group))
         _, heads, members = np.unique(group[order], return_index=True, return_inverse=True)
         chosen = np.empty(len(pairs), np.int64)

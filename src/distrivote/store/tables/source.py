@@ -66,22 +66,22 @@ class Columns:
     """The right answer. None: `ground_truth` and `correct` are looked for, and `correct` is preferred."""
 
     per_length: bool = False
-    """The column of the confidence holds a length: shorter is surer, so 1000 / length is used."""
+    """The column of the confidence holds a length: shorter is more confident, so 1000 / length is used."""
 
     named: bool = False
     """Whether the user named the column of the confidence: then it must be there."""
 
     positive_for: str | None = None
-    """What needs positive confidences; None: any finite ones are accepted."""
+    """The name, for messages, of what needs positive confidences; None: any finite ones are accepted."""
 
     logprob: bool = False
     """The column of the confidence holds log-probabilities: their exp is used."""
 
     partial: bool = False
-    """Whether a run that lacks parts is read as far as it is there."""
+    """Whether a run with missing parts is read without them."""
 
     max_spool: int = MAX_SPOOL
-    """Bytes of a pipe that are kept in a temporary file at most."""
+    """Maximum bytes of piped input that are kept in a temporary file."""
 
     def needed(self) -> dict[str, str]:
         """The columns that must be there, each with the argument that renames it."""
@@ -193,7 +193,7 @@ def open_table(path: str, columns: Columns, same: Same | None = None) -> Iterato
 
 
 def is_run(path: str) -> bool:
-    """Whether that is the folder of a stored run."""
+    """Return whether a path is the folder of a stored run."""
     return path != STDIN and folder_at(path).has(MANIFEST)
 
 

@@ -1,7 +1,7 @@
-"""Streams as files: what comes through a pipe is kept, up to a limit, in a temporary file without a name.
+"""Streams as files: piped input is kept, up to a limit, in a temporary file without a name.
 
 A pipe can be read only once, and an unsorted table is read twice. The file has no name, so that nothing
-is left however the process ends.
+is left behind, however the process ends.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import IO, BinaryIO
 from distrivote.errors import InputError
 
 _DESCRIPTORS = Path("/proc/self/fd")
-"""Opening an entry here opens the file anew; entries of /dev/fd on other systems share one position."""
+"""Opening an entry here opens the file again; entries of /dev/fd on other systems share one position."""
 
 _CHUNK = 1 << 20
 
 
 @contextmanager
 def spooled(source: BinaryIO, name: str, most: int) -> Iterator[Path]:
-    """Copy a stream of at most so many bytes; gives a path that can be opened while the block runs."""
+    """Copy a stream of at most `most` bytes; yield a path that can be opened inside the block."""
     if _DESCRIPTORS.is_dir():
         with tempfile.TemporaryFile(prefix="distrivote-") as file:
             _copy(source, file, name, most)

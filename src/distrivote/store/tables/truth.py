@@ -32,7 +32,7 @@ class Judge:
         self._said: dict[tuple[str, str], bool | None] = {}
 
     def verdict(self, answer: str, truth: str) -> bool | None:
-        """Say whether an answer is right; None if that is uncertain, and then it counts as wrong.
+        """Return whether an answer is right; None if that is uncertain, and then it counts as wrong.
 
         >>> Judge().verdict("042", "42.0 "), Judge("text").verdict("1/2", "0.5")
         (True, False)
