@@ -114,7 +114,9 @@ def test_an_interrupt_stores_what_has_finished_and_says_how_to_go_on(
         assert KEY not in out + err
         assert "Traceback" not in err
         # What it says works.
-        words = last.removeprefix("resume with: distrivote ").replace("--budget 400", f"--budget {n // 4 + 2}")
+        words = last.removeprefix("resume with: distrivote ").replace(
+            "--budget 400", f"--budget {n // 4 + 2}"
+        )
         env = os.environ | {"OPENAI_API_KEY": KEY}
         again = f"{sys.executable} -m distrivote {words}"
         result = subprocess.run(again, shell=True, capture_output=True, text=True, env=env)

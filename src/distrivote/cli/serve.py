@@ -119,7 +119,7 @@ class ServerOptions(OptionGroup):
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="Let web pages of this origin use the server, as in https://example.com; repeat for several.",
+            help="Let web pages of this origin use the server, as in https://example.com; repeatable.",
             show_default=False,
         ),
     ] = None

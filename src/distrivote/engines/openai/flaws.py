@@ -1,7 +1,7 @@
 """What is wrong with a finished reply: its log-probabilities, or that it did not end at its limit.
 
 A server that gave log-probabilities when it was probed may omit them in some replies. Those are asked for
-again, since their confidences would be missing or incomparable; a reply whose flaw remains is kept and marked.
+again, since their confidences would be missing or incomparable; a reply whose flaw remains is marked.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Patience:
     """Attempts at a trajectory before it counts as missing."""
 
     n_attempts_in_all: int = 100
-    """The same including attempts that do not count: "retry later" of a server that answers other requests."""
+    """The same including attempts that do not count: "retry later" of a server that answers others."""
 
     retry: Backoff = Backoff(0.5, 30.0)
     """Between two attempts at a trajectory, once every server has been tried; times a random factor."""

@@ -1,6 +1,6 @@
 """Chunks of a streamed reply -> one trajectory.
 
-Chunks are parsed as they arrive and stored compactly: for each token its text, its bytes, and a row of numbers.
+Chunks are parsed on arrival and stored compactly: for each token its text, its bytes, and a row of numbers.
 The trajectory is the one that `responses` makes of the same complete reply, whatever the chunks.
 """
 
@@ -21,7 +21,7 @@ _NO_REASONS = ("", "null")
 
 
 def finish_of(choice: Choice) -> str | None:
-    """Return why a choice of a reply ended, None if it continues, which some servers write as "" or "null"."""
+    """Return why a choice of a reply ended, None if it continues, which some servers write "" or "null"."""
     return None if choice.finish_reason in _NO_REASONS else choice.finish_reason
 
 

@@ -4,8 +4,8 @@ Objects appear atomically, and listings show them at once (S3 since 2020, Google
 no renames, and pyarrow can't write with a condition (apache/arrow#44281). A process that wants to create an
 object first writes a note of that intention next to it, under a unique name, and then lists the notes. Of
 two processes at least one sees the other's note, as each writes before it lists; a process that sees one
-withdraws and retries later. One that sees none checks again whether the object exists: another process removes
-its note only after it has written the object.
+withdraws and retries later. One that sees none checks again whether the object exists: another process
+removes its note only after it has written the object.
 """
 
 from __future__ import annotations
