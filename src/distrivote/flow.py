@@ -13,6 +13,7 @@ import re
 from collections.abc import Generator, Iterable
 from contextlib import closing
 
+from distrivote.answers.code.given import Inputs
 from distrivote.answers.equality import Same
 from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.kinds.kind import Kind
@@ -20,7 +21,7 @@ from distrivote.answers.kinds.names import OwnAnswer
 from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
-from distrivote.engines.judging import embedder, model_judge
+from distrivote.engines.judging import embedder, model_inputs, model_judge
 from distrivote.errors import EngineError
 from distrivote.poll import Poll
 from distrivote.problem import Problem
@@ -43,6 +44,7 @@ def solve(
     stop_when: str | StopRule | OwnStopRule | None = None,
     answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
+    inputs: Inputs | str | None = None,
     same: Same | None = None,
     measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -68,6 +70,8 @@ def solve(
             code, text, or a `Kind`. auto chooses by the question, else by the form of the replies.
         run_code: Whether programs that the model wrote may be run in a sandbox, to compare them by what they
             do (see docs/answers.md).
+        inputs: Argument tuples to test programs on besides the examples of the question, or "model": the
+            model is asked for some once, after all trajectories have finished.
         same: When two answers are the same, by name or your own `Equality`; by default as the kind of answer
             says. "judge" asks the model itself about every two, "command:CMD" a program;
             "embeddings" groups texts by the embeddings of the engine's server.
@@ -90,6 +94,7 @@ def solve(
         stop_when=stop_when,
         answer=answer,
         run_code=run_code,
+        inputs=inputs,
         same=same,
         measure=measure,
         extract=extract,
@@ -117,6 +122,7 @@ def sample(
     stop_when: str | StopRule | OwnStopRule | None = None,
     answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
+    inputs: Inputs | str | None = None,
     same: Same | None = None,
     measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -135,6 +141,7 @@ def sample(
         stop_when=stop_when,
         answer=answer,
         run_code=run_code,
+        inputs=inputs,
         same=same,
         measure=measure,
         extract=extract,
@@ -151,7 +158,7 @@ def sample_into(
     The engine is told to stop when the poll is settled, before the last trajectory is yielded. Closing the
     iterator cancels those in progress.
     """
-    poll.judge_with(model_judge(engine, params), embedder(engine))
+    poll.judge_with(model_judge(engine, params), embedder(engine), model_inputs(engine, params))
     messages, seen = poll.problem.messages(), progress_sum(watch)
     while (batch := poll.next_batch()) is not None:
         samples = engine.sample(
@@ -193,6 +200,7 @@ def solution_of(
     steering: Steering = "auto",
     answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
+    inputs: Inputs | str | None = None,
     same: Same | None = None,
     measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -213,6 +221,7 @@ def solution_of(
         steering=steering,
         answer=answer,
         run_code=run_code,
+        inputs=inputs,
         same=same,
         measure=measure,
         extract=extract,

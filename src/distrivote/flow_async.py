@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 
+from distrivote.answers.code.given import Inputs
 from distrivote.answers.equality import Same
 from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.kinds.kind import Kind
@@ -19,7 +20,7 @@ from distrivote.answers.kinds.names import OwnAnswer
 from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
-from distrivote.engines.judging import embedder, model_judge
+from distrivote.engines.judging import embedder, model_inputs, model_judge
 from distrivote.errors import EngineError
 from distrivote.flow import progress_sum, sample_into
 from distrivote.poll import Poll
@@ -43,6 +44,7 @@ async def asolve(
     stop_when: str | StopRule | OwnStopRule | None = None,
     answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
+    inputs: Inputs | str | None = None,
     same: Same | None = None,
     measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -61,6 +63,7 @@ async def asolve(
         stop_when=stop_when,
         answer=answer,
         run_code=run_code,
+        inputs=inputs,
         same=same,
         measure=measure,
         extract=extract,
@@ -88,6 +91,7 @@ async def asample(
     stop_when: str | StopRule | OwnStopRule | None = None,
     answer: str | Kind | OwnAnswer = ANSWER,
     run_code: bool = False,
+    inputs: Inputs | str | None = None,
     same: Same | None = None,
     measure: str | Measure | OwnMeasure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -102,6 +106,7 @@ async def asample(
         stop_when=stop_when,
         answer=answer,
         run_code=run_code,
+        inputs=inputs,
         same=same,
         measure=measure,
         extract=extract,
@@ -120,7 +125,7 @@ def asample_into(
     Another thread may use the poll until the iterator is closed or exhausted: until then `tally` and
     `reading` may be called only if the poll is eager.
     """
-    poll.judge_with(model_judge(engine, params), embedder(engine))
+    poll.judge_with(model_judge(engine, params), embedder(engine), model_inputs(engine, params))
     if isinstance(engine, AsyncEngine):
         return _in_loop(poll, engine, params, watch)
     return _in_thread(poll, engine, params, watch)

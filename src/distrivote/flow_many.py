@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from distrivote.answers.code.given import Inputs
 from distrivote.answers.equality import Equality
 from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.kinds.kind import Kind
 from distrivote.confidence import Measure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Job, SamplingParams, Watch
-from distrivote.engines.judging import model_judge
+from distrivote.engines.judging import model_inputs, model_judge
 from distrivote.errors import EngineError
 from distrivote.flow import progress_sum
 from distrivote.poll import Poll
@@ -41,6 +42,7 @@ def solve_many(
     stop_when: str | StopRule | None = None,
     answer: str | Kind = ANSWER,
     run_code: bool = False,
+    inputs: Inputs | str | None = None,
     same: str | Equality | None = None,
     measure: str | Measure | None = None,
     extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -65,6 +67,7 @@ def solve_many(
         stop_when: A rule that ends the sampling of a question once its vote is settled; not with a total.
         answer: What an answer is.
         run_code: Whether programs that the model wrote may be run.
+        inputs: What programs are tested on besides the examples.
         same: When two answers are the same.
         measure: What a confidence is.
         extract: How the answer is found in a text.
@@ -81,6 +84,7 @@ def solve_many(
             stop_when=stop_when,
             answer=answer,
             run_code=run_code,
+            inputs=inputs,
             same=same,
             measure=measure,
             extract=extract,
@@ -104,7 +108,7 @@ def _sample(
 ) -> None:
     """Sample what the polls request."""
     for poll in polls:
-        poll.judge_with(model_judge(engine, params))
+        poll.judge_with(model_judge(engine, params), ask_inputs=model_inputs(engine, params))
     # An engine may check in any thread whether a question is settled, so polls are not used there.
     settled: set[int] = set()
     seen = progress_sum(watch)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distrivote.answers.code.given import FROM_MODEL, AskInputs, Inputs, checked_inputs
 from distrivote.answers.equality import Equality, Same
 from distrivote.answers.extract import OwnExtractor, extractor
 from distrivote.answers.judging import (
@@ -39,7 +40,7 @@ from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.looks import Look, kind_of_replies, look_of
 from distrivote.answers.kinds.names import OwnAnswer, asked_kind
 from distrivote.answers.kinds.own import own_kind
-from distrivote.answers.kinds.programs import CODE, code_kind
+from distrivote.answers.kinds.programs import CODE, code_kind, code_kind_asking
 from distrivote.answers.kinds.prose import TEXT
 from distrivote.answers.kinds.values import CHOICE, MATH, choice_kind
 from distrivote.answers.structured.fields import Composed
@@ -85,6 +86,8 @@ class Poll:
         stop_when: A rule that says when no more are needed, such as gain (docs/stopping.md).
         answer: What an answer is, by name or a `Kind`; `auto` chooses by the problem, else by the replies.
         run_code: Whether programs that the model wrote may be run, to compare them by what they do.
+        inputs: Argument tuples to test programs on besides the examples of the question. `model`: the model
+            given to `judge_with` is asked for some after all trajectories have finished.
         same: When two answers are the same, by name or an `Equality`; by default as the kind says. `judge`:
             the model given to `judge_with` decides after all trajectories have finished. `embeddings`:
             texts are grouped by the embeddings of its server.
@@ -116,6 +119,7 @@ class Poll:
         stop_when: str | StopRule | OwnStopRule | None = None,
         answer: str | Kind | OwnAnswer = ANSWER,
         run_code: bool = False,
+        inputs: Inputs | str | None = None,
         same: Same | None = None,
         measure: str | Measure | OwnMeasure | None = None,
         extract: str | re.Pattern[str] | OwnExtractor | None = None,
@@ -134,8 +138,13 @@ class Poll:
         self._judge_of: JudgeOf | None = None
         self._embed: Embed | None = None
         self._judged: tuple[str, Equality] | None = None
-        self._code = code_kind(run=run_code)
+        self._ask_inputs: AskInputs | None = None
         asked_for = own_kind(extract) if extract is not None else asked_kind(answer)
+        given = checked_inputs(inputs)
+        if given:
+            _check_inputs_count(asked_for, run_code, same)
+        self._asks_inputs = given == FROM_MODEL
+        self._code = code_kind(run=run_code, inputs=[] if isinstance(given, str) else given)
         # A controller looks for a marked answer: a statement in a chat reply may be an intermediate result.
         find = extractor(self.problem.extractor) if asked_for is None else asked_for.find
         if asked_for is None:
@@ -217,21 +226,26 @@ class Poll:
 
     @property
     def asks_engine(self) -> bool:
-        """Whether `finish` asks an engine which answers are the same, so that it may take long."""
-        return self._by_engine is not None
+        """Whether `finish` asks an engine, so that it may take long."""
+        return self._by_engine is not None or self._asks_inputs
 
-    def judge_with(self, judge_of: JudgeOf, embed: Embed | None = None) -> None:
-        """Set the engine's judge, which decides which answers are the same if `same` asks for it."""
+    def judge_with(
+        self, judge_of: JudgeOf, embed: Embed | None = None, ask_inputs: AskInputs | None = None
+    ) -> None:
+        """Set what asks the engine: which answers are the same, or for inputs of programs."""
         if uses_embeddings(self._by_engine) and embed is None:
             raise InputError(
                 "this engine makes no embeddings",
                 hint="use a server that has /v1/embeddings (`base_urls`), or leave out `same`",
                 argument="same",
             )
-        self._judge_of, self._embed = judge_of, embed
+        self._judge_of, self._embed, self._ask_inputs = judge_of, embed, ask_inputs
 
     def _set_judged(self) -> None:
         """Let the engine decide from now on. It is not asked during sampling."""
+        if self._asks_inputs:
+            self._set_inputs()
+            return
         if uses_embeddings(self._by_engine):
             self._set_embedded()
             return
@@ -240,6 +254,18 @@ class Poll:
                 raise no_model()
             self._judged = self.kind.name, judged_equality(MODEL, self._judge_of, self.kind.same)
         self.same = self._judged[1].about(self.problem.question)
+
+    def _set_inputs(self) -> None:
+        if self._ask_inputs is None:
+            raise InputError(
+                "there is no model here that could be asked for inputs",
+                hint="give `inputs` as a list of argument tuples",
+                argument="inputs",
+            )
+        if self.kind.name == CODE.name:
+            sources = [reading.vote for reading in self._readings() if reading.vote is not None]
+            self._code = code_kind_asking(self._ask_inputs, self.problem.question, sources)
+            self._set_kind(CODE)
 
     def _set_embedded(self) -> None:
         if self._embed is None:
@@ -402,6 +428,19 @@ class Poll:
             place = pick([str(answers[at]) for at in members], [confidences[at] for at in members])
             labels.append(answers[members[place]])
         return replace(ballot, labels=tuple(labels))
+
+
+def _check_inputs_count(kind: Kind | None, run_code: bool, same: Same | None) -> None:
+    """Raise InputError if inputs are given, and no program would be tried on them."""
+    if not run_code:
+        why, hint = "programs are not run", "add `run_code=True`, or leave out `inputs`"
+    elif same is not None:
+        why, hint = "another rule says when two of them are one", "leave out `same` or `inputs`"
+    elif kind is not None and kind is not CODE:
+        why, hint = f"the answers are of the kind {kind.name}", "give `answer` as code, or leave out `inputs`"
+    else:
+        return
+    raise InputError(f"inputs are what programs are tried on, and {why}", hint=hint, argument="inputs")
 
 
 def kind_of(problem: Problem) -> Kind | None:

@@ -233,6 +233,9 @@ def test_a_server_without_anything_to_vote_on_replies_all_the_same() -> None:
         running = httpx.post(
             f"{url}/v1/chat/completions", json=body | {"distrivote": vote | {"run_code": True}}
         )
+        inputs = httpx.post(
+            f"{url}/v1/chat/completions", json=body | {"distrivote": vote | {"inputs": "model"}}
+        )
     assert found.status_code == 200
     assert found.json()["distrivote"]["answer"] is None
     assert found.json()["choices"][0]["message"]["content"] == "I can't say."
@@ -240,6 +243,7 @@ def test_a_server_without_anything_to_vote_on_replies_all_the_same() -> None:
     assert strict.json()["error"]["code"] == "no_answer"
     assert command.status_code == 400  # no request names a program
     assert running.status_code == 400
+    assert inputs.status_code == 400
 
 
 def test_three_tokens_are_no_answer(run: Callable[..., tuple[int, str, str]]) -> None:
@@ -249,9 +253,57 @@ def test_three_tokens_are_no_answer(run: Callable[..., tuple[int, str, str]]) ->
     assert "2 of 2 were cut off, so raise --max-tokens" in err
 
 
+ADDING = 'def add(a, b):\n    """Return the sum.\n\n    >>> add(2, 3)\n    5\n    """'
+
+
+def test_programs_are_tried_on_the_inputs_of_a_file(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    texts = [ADD, ADD.replace("a + b", "b + a"), ADD.replace("a + b", "a + b if b < 99 else 0")]
+    inputs, questions, stored = (tmp_path / name for name in ("inputs.jsonl", "questions.jsonl", "run"))
+    inputs.write_text("[1, 100]\n")
+    questions.write_text(json.dumps({"id": "q", "question": ADDING, "answer": "?"}) + "\n")
+    told = ["--run-code", "--answer", "code", "--method", "sc", "--json"]
+    words = ["ask", ADDING, "--budget", 3, "--no-ssc", "--template", "plain", *told, *MODEL]
+    made = ["generate", questions, "--budget", 3, "--template", "plain", "--no-ssc", "-o", stored, *MODEL]
+    code, _, err = run(texts, *made, "--answer", "code")
+    assert code == 0, err
+    for more, votes, share in (([], [3], 1), (["--inputs", inputs], [1, 2], 2 / 3)):
+        code, out, err = run(texts, *words, *more)
+        assert code == 0, err
+        assert sorted(json.loads(out)["votes"].values()) == votes
+        code, out, err = run(texts, "vote", stored, *told, *more)
+        assert code == 0, err
+        (row,) = json.loads(out)["questions"]
+        assert row["share"] == pytest.approx(share, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--answer", "code", "--run-code", "--inputs", "model"], "there is no model here"),
+        (["--answer", "code", "--run-code", "--inputs", "no.jsonl"], "no.jsonl can't be read"),
+        (["--answer", "code", "--inputs", "no.jsonl"], "add --answer code --run-code"),
+        (["--answer", "short", "--run-code", "--inputs", "no.jsonl"], "add --answer code --run-code"),
+        (["--run-code", "--inputs", "no.jsonl"], "add --answer code --run-code"),
+    ],
+)
+def test_a_file_of_answers_has_no_model_to_ask_for_inputs(
+    words: list[str], message: str, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"question_id": 1, "answer": "x = 1", "confidence": 1}\n')
+    code, out, err = run([], "vote", file, *words)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--inputs", "model"], "add --run-code, or leave out --inputs"),
+        (["--run-code", "--inputs", "no.jsonl"], "no.jsonl can't be read"),
+        (["--run-code", "--inputs", "model", "--answer", "short"], "the answers are of the kind short"),
         (["--answer", "label:yes"], "label"),
         (["--answer", "nubmer"], "kind of answer"),
         (["--answer", "short", "--schema", "no.json"], "--schema and --ignore are for JSON"),

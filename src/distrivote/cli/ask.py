@@ -11,6 +11,7 @@ import typer
 from distrivote.cli.console import open_console
 from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import grouped
+from distrivote.cli.inputs import asked_inputs
 from distrivote.cli.messages import note, say, say_facts
 from distrivote.cli.options import (
     OUTPUT,
@@ -96,6 +97,7 @@ def ask(
         stop_when=stop_when,
         answer=answer.kind(),
         run_code=answer.run_code,
+        inputs=asked_inputs(answer.inputs),
         same=answer.same,
         measure=measure,
         k=params.k,

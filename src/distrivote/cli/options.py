@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from distrivote.answers.kinds import Kind
     from distrivote.answers.structured.schema import Schema
     from distrivote.benchmarks import Benchmark
+    from distrivote.errors import InputError
     from distrivote.store.runs.rows import Keep
     from distrivote.store.tables.source import Columns
     from distrivote.voting.pipeline import Pipeline
@@ -80,6 +81,17 @@ RunCode = Annotated[
     typer.Option(
         "--run-code",
         help="Run the programs that the model writes in a sandbox, to compare them by what they do.",
+        rich_help_panel=_VOTE,
+    ),
+]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs",
+        metavar="FILE",
+        help="With --run-code: also try the programs on these inputs, JSON Lines with a list of arguments"
+        " each; ask: model asks the model for some, once.",
+        show_default=False,
         rich_help_panel=_VOTE,
     ),
 ]
@@ -152,6 +164,7 @@ class AnswerOptions(OptionGroup):
         ),
     ] = None
     run_code: RunCode = False
+    inputs: Inputs = None
 
     def kind(self) -> str | Kind:
         """Return the kind of answer that the options describe, `auto` if they name none."""
@@ -168,22 +181,27 @@ class AnswerOptions(OptionGroup):
         return json_kind(_read_schema(self.schema), ignore=self.ignore or (), by_field=by_field)
 
 
-def compared_by(answer: str | None, same: str | None, run_code: bool = False) -> str | Kind | Equality | None:
+def compared_by(
+    answer: str | None, same: str | None, run_code: bool = False, inputs: str | None = None
+) -> str | Kind | Equality | None:
     """Return the rule by which the answers of a file are read and compared; None: the file's own."""
     from distrivote.answers.judging import asked_same, needs_engine, no_model
 
     if answer is not None:
-        return read_as(answer, same, run_code)
+        return read_as(answer, same, run_code, inputs)
+    if inputs is not None:
+        raise _no_inputs()
     if needs_engine(same):
         raise no_model()
     rule = asked_same(same)
     return same if rule is None or rule.is_named else rule
 
 
-def read_as(answer: str, same: str | None, run_code: bool = False) -> Kind:
+def read_as(answer: str, same: str | None, run_code: bool = False, inputs: str | None = None) -> Kind:
     """Return the kind that the answers of a file are read as."""
     from distrivote.answers.judging import asked_same, needs_engine, no_model
     from distrivote.answers.kinds import asked_kind, code_kind
+    from distrivote.cli.inputs import inputs_of_file
     from distrivote.errors import InputError
 
     kind = asked_kind(answer)
@@ -191,10 +209,18 @@ def read_as(answer: str, same: str | None, run_code: bool = False) -> Kind:
         raise InputError("--answer auto needs a question and its replies: name a kind, such as short")
     if needs_engine(same):
         raise no_model()
+    if inputs is not None and (kind.name != "code" or not run_code or same is not None):
+        raise _no_inputs()
     if kind.name == "code" and run_code:
-        kind = code_kind(run=True)
+        kind = code_kind(run=True, inputs=() if inputs is None else inputs_of_file(inputs))
     rule = asked_same(same)
     return kind if rule is None else kind.with_same(rule)
+
+
+def _no_inputs() -> InputError:
+    from distrivote.errors import InputError
+
+    return InputError("--inputs is for programs that are run: add --answer code --run-code, without --same")
 
 
 def _read_schema(path: str | None) -> Schema | None:

@@ -19,6 +19,7 @@ from distrivote.cli.options import (
     By,
     FileAnswer,
     FileSignal,
+    Inputs,
     Json,
     MethodOptions,
     RunCode,
@@ -63,6 +64,7 @@ def vote(
     answer: FileAnswer = None,
     same: Same = None,
     run_code: RunCode = False,
+    inputs: Inputs = None,
     *,
     belief: BeliefOptions,
     columns: TableOptions,
@@ -124,7 +126,7 @@ def vote(
     confident = signal is not None or any(pipeline.reads_confidence for pipeline in pipelines.values())
     needs_positive = next((name for name, each in pipelines.items() if each.needs_positive), None)
     read = columns.columns(by, positive_for=needs_positive)
-    rule = compared_by(answer, same, run_code)
+    rule = compared_by(answer, same, run_code, inputs)
     chosen = _chosen(file, read if confident else replace(read, confidence=None), signal, rule)
     methods = tuple(pipelines)
     with open_table(file, chosen.columns, rule) as table:

@@ -23,7 +23,17 @@ _OPTIONS = {
     for name in (
         *("answer", "api_key", "as_published", "budget", "by", "confidence_scale", "deepconf", "engine"),
         *("benchmark", "extra_body", "max_cost", "online", "price", "processes", "reasoning_effort", "seed"),
-        *("extract", "format", "host", "max_budget", "max_concurrency", "max_spool", "max_tokens", "method"),
+        *(
+            "extract",
+            "format",
+            "host",
+            "inputs",
+            "max_budget",
+            "max_concurrency",
+            "max_spool",
+            "max_tokens",
+            "method",
+        ),
         *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
         *("calibration", "max_error", "min_probability", "partial", "run", "run_code", "shard", "stop_when"),
         *("strict", "token_confidences", "upstream_key"),

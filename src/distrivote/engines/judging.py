@@ -1,10 +1,11 @@
-"""An engine decides whether answers are the same: its model as a judge, or embeddings of its server."""
+"""What an engine does for the comparison of answers: its model judges or lists inputs, its server embeds."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
 
+from distrivote.answers.code.given import AskInputs, prompt_for_inputs
 from distrivote.answers.judge import Judge, prompt_for, verdict_of
 from distrivote.answers.judging import Embed, JudgeOf
 from distrivote.engines.base import EmbeddingEngine, Engine, SamplingParams
@@ -18,6 +19,17 @@ _THINKS = "<think>"
 def embedder(engine: Engine) -> Embed | None:
     """Return the function that computes embeddings, None if the engine has none."""
     return engine.embed if isinstance(engine, EmbeddingEngine) else None
+
+
+def model_inputs(engine: Engine, params: SamplingParams) -> AskInputs:
+    """Return who asks an engine for inputs of a function: one request, at temperature 0."""
+    sure = replace(params, temperature=0.0, stop=())
+
+    def ask(question: str, entry: str) -> str:
+        with closing(engine.sample(prompt_for_inputs(question, entry), 1, sure, None)) as samples:
+            return next((trajectory.text for trajectory in samples), "")
+
+    return ask
 
 
 def model_judge(engine: Engine, params: SamplingParams) -> JudgeOf:

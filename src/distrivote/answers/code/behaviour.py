@@ -55,14 +55,15 @@ def trial_of(
 ) -> Trial | None:
     """Return how to test the programs: on the question's examples, `more_inputs` and variations of them.
 
+    All of `more_inputs` count, besides `n_inputs` others.
     None if neither the question nor the programs define a function, and none of them prints anything.
     """
     entry = entry_of(question, list(sources))
     if entry is None:
         return Trial("", [()], [None]) if any("print(" in source for source in sources) else None
     examples = examples_in(question, entry)
-    seeds = [*(example.arguments for example in examples), *more_inputs]
-    inputs = inputs_for(seeds, sources, entry, n_inputs)
+    seeds = [*(example.arguments for example in examples[:n_inputs]), *more_inputs]
+    inputs = inputs_for(seeds, sources, entry, n_inputs + len(more_inputs))
     stated = {repr(example.arguments): canonical(example.expected) for example in examples if example.stated}
     return Trial(entry, inputs, [stated.get(repr(arguments)) for arguments in inputs])
 

@@ -43,7 +43,7 @@ def examples_in(question: str, entry: str) -> list[Example]:
     for match in re.finditer(rf"(?<![\w.]){re.escape(entry)}[ \t]*\(", question):
         if re.search(r"\bdef[ \t]+$", question[: match.start()]):
             continue
-        end = _closing(question, match.end() - 1)
+        end = closing_of(question, match.end() - 1)
         call = None if end is None else _arguments(question[match.start() : end])
         if end is None or call is None:
             continue
@@ -88,7 +88,7 @@ def _arguments(call: str) -> tuple[Any, ...] | None:
         return None
 
 
-def _closing(text: str, opening: int) -> int | None:
+def closing_of(text: str, opening: int) -> int | None:
     """Return the offset just after the parenthesis that closes the one at `opening`."""
     depth, quote, at = 0, "", opening
     while at < min(len(text), opening + 4000):

@@ -16,7 +16,7 @@ from distrivote.answers.code.program import parsed
 N_INPUTS = 20
 """How many inputs programs are tested on, including those of the examples."""
 
-_LARGEST = 4_000
+LARGEST = 4_000
 """The maximum length of one input as text, in characters."""
 
 _BY_TYPE: dict[str, tuple[Any, ...]] = {
@@ -46,7 +46,7 @@ def inputs_for(
     streams = [_changed(seed) for seed in seeds]
     for arguments in [*seeds, *_in_turn(streams)]:
         key = repr(arguments)
-        if len(key) <= _LARGEST:
+        if len(key) <= LARGEST:
             found.setdefault(key, arguments)
         if len(found) >= n:
             break

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from distrivote.answers.code.behaviour import Behaviours, Trial, sort_by_behaviour, trial_of
+from distrivote.answers.code.examples import entry_of
+from distrivote.answers.code.given import AskInputs, Inputs, inputs_in
 from distrivote.answers.code.program import program_in
 from distrivote.answers.code.sandbox import Outcome, Sandbox
 from distrivote.answers.equality import NAMED, Equality, Sorted
 from distrivote.answers.extract import Extraction
 from distrivote.answers.kinds.kind import Kind, one_line
+from distrivote.errors import EngineError
 from distrivote.nouns import count, verb
-
-Inputs = Sequence[tuple[Any, ...]]
-
 
 _MOST_GIVEN = 3
 _NOT_RUN = "the programs were not run: those that behave the same are one answer only if they may be run"
@@ -131,3 +131,18 @@ def code_kind(*, run: bool = False, inputs: Inputs = (), sandbox: Sandbox | None
 
 
 CODE = code_kind()
+
+
+def code_kind_asking(ask: AskInputs, question: str, sources: Sequence[str]) -> Kind:
+    """Return the kind whose programs are run, also on inputs that a model is asked for once."""
+    entry = entry_of(question, list(sources))
+    if entry is None or len(set(sources)) < 2:
+        return code_kind(run=True)
+    try:
+        offered = inputs_in(ask(question, entry))
+    except EngineError as error:
+        return replace(code_kind(run=True), notes=(f"the model could not be asked for inputs: {error}",))
+    note = f"the model gave {count(len(offered.inputs), 'input')} to try programs on"
+    if offered.n_ignored:
+        note += f"; {offered.n_ignored} more could not be read"
+    return replace(code_kind(run=True, inputs=offered.inputs), notes=(note,))
