@@ -13,6 +13,7 @@ import pytest
 from distrivote import solve
 from distrivote.cli.main import main
 from distrivote.engines.base import BaseEngine, Job, SamplingParams, Watch
+from distrivote.engines.judging import embedder
 from distrivote.engines.limited import LimitedAsyncEngine, limited
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.errors import SpentError
@@ -20,7 +21,7 @@ from distrivote.problem import Message
 from distrivote.server.settings import Settings
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
-from engines.scripted_server import ScriptedServer, Token, ToyServer
+from engines.scripted_server import Reply, Request, ScriptedServer, Token, ToyServer
 from serving import serving
 
 QUESTION = (Message("user", "What is 2 + 2?"),)
@@ -55,6 +56,23 @@ def test_what_was_finished_is_delivered_and_then_nothing_more() -> None:
         next(engine.sample(QUESTION, 1, PARAMS))
     with pytest.raises(SpentError):
         next(engine.sample_all([Job(QUESTION, PARAMS, range(1))]))
+
+
+def test_embeddings_pass_a_limit_and_count_nothing() -> None:
+    def answer(request: Request) -> Reply:
+        rows = [{"index": at, "embedding": [1, 0]} for at in range(len(request.body["input"]))]
+        return Reply(body={"data": rows})
+
+    with ScriptedServer(answer) as server, closing(limited(OpenAIEngine(server.url, "toy"), 5)) as engine:
+        embed = embedder(engine)
+        assert embed is not None
+        assert embed(["a", "b"], None) == [[1.0, 0.0]] * 2
+        assert engine.n_spent == 0
+    spent = limited(OpenAIEngine("http://127.0.0.1:9/v1", "toy"), 0)
+    with pytest.raises(SpentError):
+        spent.embed(["a"])  # type: ignore[attr-defined]
+    spent.close()
+    assert embedder(limited(Counted(), 35)) is None
 
 
 def test_calls_add_up_and_a_call_below_the_limit_is_whole() -> None:

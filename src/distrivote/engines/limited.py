@@ -14,6 +14,7 @@ from typing import Any
 from distrivote.engines.base import (
     AsyncEngine,
     ChoosyEngine,
+    EmbeddingEngine,
     Engine,
     Job,
     Progress,
@@ -22,7 +23,7 @@ from distrivote.engines.base import (
     Upstream,
     Watch,
 )
-from distrivote.errors import SpentError
+from distrivote.errors import EngineError, SpentError
 from distrivote.nouns import count
 from distrivote.problem import Message
 from distrivote.steering import Controller
@@ -166,6 +167,13 @@ class LimitedUpstream(LimitedAsyncEngine):
 
     def for_model(self, model: str) -> LimitedEngine:
         return _limited(self._upstream.for_model(model), self._spending)
+
+    def embed(self, texts: Sequence[str], model: str | None = None) -> list[list[float]]:
+        """Return a vector for each text, or raise a SpentError; only tokens that are sampled count."""
+        self._spending.check()
+        if not isinstance(self._engine, EmbeddingEngine):
+            raise EngineError("this engine makes no embeddings")
+        return self._engine.embed(texts, model)
 
     async def models(self) -> list[str]:
         return await self._upstream.models()
