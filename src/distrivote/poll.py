@@ -369,9 +369,7 @@ class Poll:
         if self.kind.pick is not None and tally.answer is not None:
             best = next(at for at, reading in enumerate(readings) if reading.vote == tally.answer)
             tally = replace(tally, best=best)
-        if self.kind.no_probability is not None:
-            why = self.kind.no_probability
-            tally = replace(tally, probabilities={}, no_probability=why, calibrated=False)
+        tally = tally.without_probability(self.kind.no_probability)
         made = self._composed(pairs, tally)
         if made is not None and made.note is not None:
             tally = replace(tally, notes=(*tally.notes, made.note))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -204,6 +205,54 @@ def test_import(case: Case, run: Callable[..., tuple[int, str, str]], tmp_path: 
     assert code == 0, err
     (row,) = json.loads(out)["questions"]
     assert row["answer"] == case.answer
+
+
+def test_texts_in_runs_and_files_have_no_probability(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    texts = ["Rain falls on the roof.", "Rain falls on the roof.", "No."]
+    questions, stored, file = (tmp_path / name for name in ("q.jsonl", "run", "answers.csv"))
+    questions.write_text('{"id": "q", "question": "Sing.", "answer": "?"}\n')
+    file.write_text("question_id,answer,confidence\n" + "".join(f"q,{text},5\n" for text in texts))
+    made = ["generate", questions, "--budget", 3, "--template", "plain", "--no-ssc", "-o", stored, *MODEL]
+    code, _, err = run(texts, *made, "--answer", "text")
+    assert code == 0, err
+    asked = ["--min-probability", "0.999", "--method", "wsc"]
+    for words in ([stored], [stored, "--answer", "text"], [file, "--answer", "text"]):
+        written = tmp_path / "votes.csv"
+        code, out, err = run([], "vote", *words, *asked, "--json", "-o", written)
+        assert code == 0, err
+        (row,) = json.loads(out)["questions"]
+        assert (row["answer"], row["probability"], row["abstained"]) == (texts[0], None, False)
+        assert "a text has no probability of being right" in err.lower()
+        (line,) = csv.DictReader(written.read_text().splitlines())
+        assert line["probability"] == ""
+        code, out, err = run([], "vote", *words, *asked)
+        assert code == 0, err
+        code, out, err = run([], "vote", *words, *asked, "--explain", "q", "--json")
+        assert code == 0, err
+        (told,) = json.loads(out)["explanations"]
+        assert (told["probability"], told["probabilities"]) == (None, {})
+        assert told["no_probability"].startswith("A text has no probability")
+    code, out, err = run([], "show", stored, "q", "--answer", "text")
+    assert code == 0, err
+    assert "likely right" not in out
+    code, out, err = run([], "vote", file, "--answer", "short", "--method", "wsc", "--json")
+    assert json.loads(out)["questions"][0]["probability"] > 0
+
+
+def test_a_file_of_replies_is_to_be_imported(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "replies.jsonl"
+    file.write_text('{"question_id": "q", "text": "It is Paris."}\n')
+    code, out, err = run([], "vote", file, "--answer", "short")
+    assert (code, out) == (2, "")
+    said = " ".join(err.split())
+    assert (
+        "has no column 'answer' (it has question_id, text): name the right one with --answer-column" in said
+    )
+    assert "if it holds whole replies, turn it into a run first (distrivote import)" in said
 
 
 # There is always a reply

@@ -130,6 +130,7 @@ def vote(
     chosen = _chosen(file, read if confident else replace(read, confidence=None), signal, rule)
     methods = tuple(pipelines)
     with open_table(file, chosen.columns, rule) as table:
+        bar = replace(bar, no_probability=table.no_probability)
         if explain is None:
             n_withheld = _vote_on_all(table, chosen, methods, bar, as_json, output)
         else:
@@ -246,7 +247,8 @@ def explain_question(
     from distrivote.voting.scales import Seen
     from distrivote.voting.vote import tally_on
 
-    bar, chosen = bar or Bar(), chosen or Chosen(table.columns)
+    bar = replace(bar or Bar(), no_probability=table.no_probability)
+    chosen = chosen or Chosen(table.columns)
     seen = Seen()
 
     def questions(group: Callable[..., Iterator[Questions]]) -> Iterator[Questions]:
@@ -266,7 +268,10 @@ def explain_question(
     lacking = () if table.lacks is None else (f"{table.name} has no column {table.lacks!r}",)
     ballot, scale = ballot_of(one, lacking), seen.scale
     pipelines = [parse_method(name).believing(beliefs.get(model)) for name in (*methods, MAJORITY)]
-    *tallies, majority = (tally_on(ballot, pipeline, bar.calibration, scale) for pipeline in pipelines)
+    *tallies, majority = (
+        tally_on(ballot, pipeline, bar.calibration, scale).without_probability(bar.no_probability)
+        for pipeline in pipelines
+    )
     reasons = [withheld_sentence(tally, bar.min_probability) for tally in tallies]
     n_withheld = sum(reason is not None for reason in reasons)
     results = results_of(one, tallies, majority, bar, table.same)

@@ -169,7 +169,9 @@ def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
     if totals.n_doubtful:
         were = f"{count(totals.n_doubtful, 'winner')} {verb(totals.n_doubtful, 'were')}"
         notes.append(f"{were} equal to the right answer one way and not another: doubtful, and so wrong")
-    if totals.n_uncalibrated and totals.bar.min_probability:
+    if totals.bar.no_probability is not None:
+        notes.append(totals.bar.no_probability)
+    elif totals.n_uncalibrated and totals.bar.min_probability:
         have = verb(totals.n_uncalibrated, "have")
         fitted = totals.bar.calibration
         notes.append(

@@ -17,3 +17,6 @@ N_TOKENS = "n_tokens"
 QUESTION = "question"
 TEXT = "text"
 FINISH_REASON = "finish_reason"
+
+TEXTS = (TEXT, "response", "completion", "output", "generation", "reply")
+"""What tools call the column of whole replies."""

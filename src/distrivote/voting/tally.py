@@ -5,7 +5,7 @@ A tally is the result of one method on one ballot: the answer, the score of ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -162,6 +162,10 @@ class Tally:
         if self.no_probability is not None:
             return None
         return self.probabilities[self.answer] if self.answer is not None else 0.0
+
+    def without_probability(self, why: str | None) -> Tally:
+        """Return it without probabilities, for the reason that is given; as it is, if none is."""
+        return self if why is None else replace(self, probabilities={}, no_probability=why, calibrated=False)
 
     @property
     def n_trajectories(self) -> int:

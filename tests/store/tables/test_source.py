@@ -359,7 +359,7 @@ def line(**fields: object) -> str:
         ("a.csv", "question_id,answer,confidence\n", ["has a header but no rows"]),
         ("a.csv", "id,answer,confidence\n1,x,2\n",
          ["no column 'question_id'", "id, answer, confidence", "`question`"]),
-        ("a.csv", "question_id,text,confidence\n1,x,2\n", ["no column 'answer'", "`answer`"]),
+        ("a.csv", "question_id,text,confidence\n1,x,2\n", ["no column 'answer'", "`answer_column`"]),
         ("a.jsonl", '{"question_id": 1, "answer": "x", "score": 3}\n',
          ["no column 'confidence'", "question_id, answer, score", "`confidence`"]),
         ("a.jsonl", '{"id": 1, "answer": "x", "confidence": 3}\n', ["no column 'question_id'", "id, "]),

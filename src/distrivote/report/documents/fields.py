@@ -223,7 +223,9 @@ class VoteRow(TypedDict):
     majority: Annotated[str | None, "The answer of majority voting."]
     majority_correct: Annotated[bool | None, "Whether that is right."]
     ground_truth: Annotated[str | None, "The right answer, if known."]
-    probability: Annotated[float, "How probable it is that the winner is right; 0 without one."]
+    probability: Annotated[
+        float | None, "How probable it is that the winner is right; 0 without one, null for texts."
+    ]
     abstained: Annotated[bool, "Whether the winner is less probable than `min_probability`."]
     withheld: Annotated[str | None, "The winner, if it is withheld for that reason; otherwise null."]
     n_unmeasured: Annotated[int, "Answers without a confidence, which count in the majority only."]

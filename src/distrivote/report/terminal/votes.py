@@ -81,8 +81,8 @@ def _questions(rows: Sequence[VoteRow], by: str | None) -> Column:
 
 
 def _details(rows: Sequence[VoteRow], colours: Palette) -> list[Column]:
-    def percent(value: float, row: VoteRow) -> Text:
-        there = row["answer"] is not None or row["withheld"] is not None
+    def percent(value: float | None, row: VoteRow) -> Text:
+        there = value is not None and (row["answer"] is not None or row["withheld"] is not None)
         return Text(f"{value:.0%}" if there else "")
 
     details = [

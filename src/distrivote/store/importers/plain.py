@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from distrivote.answers.kinds.kind import Kind
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.columns import CONFIDENCE
+from distrivote.store.columns import CONFIDENCE, TEXTS
 from distrivote.store.importers.base import HEAD, Format, ImportOptions
 from distrivote.store.importers.records import first_fields, row
 from distrivote.store.runs.rows import Row
@@ -29,9 +29,6 @@ from distrivote.store.tables.source import SUFFIXES, open_table
 from distrivote.trajectory import Trajectory
 
 _TELLING = {"question_id", "answer"}
-
-TEXTS = ("text", "response", "completion", "output", "generation", "reply")
-"""The usual names of a column of whole replies."""
 
 _NAME = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 

@@ -78,7 +78,7 @@ def long_table(results: Results, by: str | None) -> pa.Table:
         "majority": common(majority.winner),
         "majority_correct": common(_flags(majority.right)),
         "ground_truth": common(truths),
-        "probability": own([pa.array(v.probability) for v in verdicts]),
+        "probability": own([_numbers(v.probability) for v in verdicts]),
         "abstained": own([pa.array(v.abstained) for v in verdicts]),
         "withheld": own([v.withheld for v in verdicts]),
         "n_unmeasured": own([pa.array(v.n_unmeasured) for v in verdicts]),
@@ -97,7 +97,7 @@ def wide_table(results: Results, by: str | None) -> pa.Table:
         if results.methods[0] != MAJORITY:
             columns["majority"] = results.majority.winner
         columns["correct"] = _flags(verdict.given_right)
-        columns["probability"] = pa.array(verdict.probability.round(4))
+        columns["probability"] = _numbers(verdict.probability.round(4))
         columns["abstained"] = pa.array(verdict.abstained)
     else:
         columns |= {name: results.verdicts[name].answer for name in results.methods}
@@ -118,6 +118,10 @@ def _details(verdict: Verdict) -> dict[str, pa.Array]:
 
 def _flags(right: npt.NDArray[np.int8]) -> pa.Array:
     return pa.array(right == 1, mask=right < 0)
+
+
+def _numbers(values: npt.NDArray[np.float64]) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
 
 
 def tab_lines(table: pa.Table) -> memoryview:

@@ -47,6 +47,9 @@ class Bar:
     """Whether questions are voted on independently, as a promise about errors requires: no trust is learned
     from the others."""
 
+    no_probability: str | None = None
+    """Why answers have no probability, in a sentence: then none is withheld."""
+
 
 class Verdict(NamedTuple):
     """The results of one method on some questions: arrays over questions."""
@@ -66,7 +69,7 @@ class Verdict(NamedTuple):
 
     separation: npt.NDArray[np.float64]
     probability: npt.NDArray[np.float64]
-    """How probable the winner is, withheld or not."""
+    """How probable the winner is, withheld or not; NaN if such answers have no probability."""
 
     withheld: pa.Array
     """Text: the answer that is not probable enough; null for none."""
@@ -197,6 +200,9 @@ def _judged(
     """Return the results: which answers are given, and which of them are right."""
     # The majority is shown for comparison only: none of its answers are withheld.
     least = {name: bar.min_probability if name in methods else 0.0 for name in outcomes}
+    if bar.no_probability is not None:
+        unknown = np.full(len(some.ids), np.nan)
+        outcomes = {name: outcome._replace(probability=unknown) for name, outcome in outcomes.items()}
     judge = Judge(same)
     verdicts = {name: _verdict(some, outcome, least[name], judge) for name, outcome in outcomes.items()}
     return Results(

@@ -28,10 +28,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from distrivote.answers.equality import Same, equality
+from distrivote.answers.kinds.kind import Kind
+from distrivote.answers.kinds.names import KINDS
 from distrivote.defaults import MAX_SPOOL
 from distrivote.errors import InputError
 from distrivote.nouns import plural
-from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID
+from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID, TEXTS
 from distrivote.store.runs.folder import MANIFEST, folder_at, is_remote
 from distrivote.store.tables.faults import check_names, listed
 from distrivote.store.tables.spool import check_standard_input, check_stream, spooled
@@ -87,7 +89,7 @@ class Columns:
         """The columns that must be there, each with the argument that renames it."""
         named = {
             self.question: "question",
-            self.answer: "answer",
+            self.answer: "answer_column",
             self.confidence: "confidence",
             self.by: "by",
             self.truth: "truth",
@@ -117,6 +119,9 @@ class AnswerTable:
     columns: Columns
     same: Same | None = None
     """When two answers are equal; None: the comparison of a run, and for a file mathematics within limits."""
+
+    no_probability: str | None = None
+    """Why its answers have no probability, in a sentence; None if they have one."""
 
     done: float = 0.0
     """The part of the file that the latest reading has passed, 0 to 1."""
@@ -179,7 +184,10 @@ def open_table(path: str, columns: Columns, same: Same | None = None) -> Iterato
     name = "standard input" if path == STDIN else path
     with ExitStack() as stack:
         if is_run(path):
-            yield AnswerTable(Path(path), name, "run", columns, same)
+            from distrivote.store.runs.run import manifest_of
+
+            why = _no_probability(same, manifest_of(folder_at(path)).answer)
+            yield AnswerTable(Path(path), name, "run", columns, same, why)
             return
         if path == STDIN:
             check_standard_input(name)
@@ -189,7 +197,13 @@ def open_table(path: str, columns: Columns, same: Same | None = None) -> Iterato
         else:  # a pipe can be read only once, and an unsorted file is read twice
             pipe = stack.enter_context(open(path, "rb"))
             file = stack.enter_context(spooled(pipe, name, columns.max_spool))
-        yield AnswerTable(file, name, _kind(file, path, name), columns, same)
+        yield AnswerTable(file, name, _kind(file, path, name), columns, same, _no_probability(same))
+
+
+def _no_probability(same: Same | None, read_as: str | None = None) -> str | None:
+    """Return why answers of the kind that was asked for, else of the kind of a run, have no probability."""
+    kind = same if isinstance(same, Kind) else KINDS.get(read_as or "")
+    return None if kind is None else kind.no_probability
 
 
 def is_run(path: str) -> bool:
@@ -233,10 +247,13 @@ def check_columns(table: AnswerTable, there: Sequence[str]) -> None:
         del missing[CONFIDENCE]
     if missing:
         arguments, ones = list(missing.values()), plural(len(missing), "one")
+        hint = f"name the right {ones} with {_and(f'`{name}`' for name in arguments)}"
+        if table.columns.answer in missing and any(name in there for name in TEXTS):
+            hint += "; if it holds whole replies, turn it into a run first (distrivote import)"
         raise InputError(
             f"{table.name} has no {plural(len(missing), 'column')} {_and(map(repr, missing))}"
             f" (it has {listed(there)})",
-            hint=f"name the right {ones} with {_and(f'`{name}`' for name in arguments)}",
+            hint=hint,
             argument=arguments[0],
         )
     check_names(there, table.name)
