@@ -75,7 +75,7 @@ def simulate(
     if preset is None:
         raise InputError("no preset is named: see distrivote simulate --list")
     if output is None:
-        raise InputError("no folder is given for the run: name a new one with -o")
+        raise InputError("the run has no folder: name a new folder with -o")
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number from 0 up")
     chosen = [
