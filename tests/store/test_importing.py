@@ -112,7 +112,7 @@ def test_a_run_that_is_there_is_not_touched(tmp_path: Path) -> None:
 def test_files_of_no_known_format_are_refused_by_name(tmp_path: Path) -> None:
     strange = tmp_path / "x.bin"
     strange.write_bytes(b"\x00\x01")
-    with pytest.raises(InputError, match="no known format"):
+    with pytest.raises(InputError, match="of an unknown format"):
         sources([str(strange)])
     with pytest.raises(InputError, match="unknown format 'deepcnf'"):
         sources([str(strange)], "deepcnf")

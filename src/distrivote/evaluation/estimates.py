@@ -116,19 +116,29 @@ def compare(ours: Sequence[Sample], theirs: Sequence[Sample], seed: int) -> Comp
 
     Samples are matched by benchmark, questions by name.
     """
-    others = {sample.benchmark: sample for sample in theirs}
-    strata = []
-    for sample in ours:
-        other = others.get(sample.benchmark)
-        if other is not None:
-            strata.append((sample.benchmark, _differences(sample, other)))
-    values = np.concatenate([differences for _, differences in strata]) if strata else np.empty(0)
-    values = values[~np.isnan(values)]
+    strata = _paired(ours, theirs)
+    values = differences(ours, theirs)
     if not len(values):
         return None
     low, high = _interval(strata, seed) or (None, None)
     real = low is not None and high is not None and (low > 0 or high < 0) and len(values) >= MIN_QUESTIONS
     return Comparison(float(values.mean()), low, high, len(values), real)
+
+
+def differences(ours: Sequence[Sample], theirs: Sequence[Sample]) -> Floats:
+    """Return ours minus theirs for each question that both have a value for."""
+    values: Floats = np.concatenate([np.empty(0), *(found for _, found in _paired(ours, theirs))])
+    there: Floats = values[~np.isnan(values)]
+    return there
+
+
+def _paired(ours: Sequence[Sample], theirs: Sequence[Sample]) -> list[tuple[str, Floats]]:
+    others = {sample.benchmark: sample for sample in theirs}
+    return [
+        (sample.benchmark, _differences(sample, others[sample.benchmark]))
+        for sample in ours
+        if sample.benchmark in others
+    ]
 
 
 def _differences(ours: Sample, theirs: Sample) -> Floats:

@@ -9,7 +9,7 @@ from distrivote.errors import InputError
 from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.methods import budgets_of
 from distrivote.evaluation.results import Table
-from evaluation.made_pools import few_surer_right, pool_set, random_set, surest_wrong
+from evaluation.made_pools import few_surer_right, pool, pool_set, random_set, surest_wrong
 
 
 def first_seen(classes: np.ndarray) -> int:
@@ -54,3 +54,11 @@ def test_a_method_of_ones_own_stands_beside_the_others() -> None:
 def test_a_wrong_name_is_an_error_before_anything_is_counted() -> None:
     with pytest.raises(InputError, match="unknown method 'wsk'"):
         tables_of("wsk")
+
+
+def test_a_benchmark_without_confidences_has_only_the_baseline() -> None:
+    unsure = [pool(f"u{i}", [0, 0, 1], [np.nan] * 3) for i in range(6)]
+    sets = (pool_set(*(few_surer_right(f"a{i}") for i in range(7))), pool_set(*unsure, benchmark="unsure"))
+    report = evaluate(sets, ["methods"], methods=["wsc"], n_repeats=4)
+    against = next(table for table in report.results[0].tables if "against" in table.name)
+    assert [(row["n_won"], row["n_lost"], row["n_equal"]) for row in against.rows] == [(7, 0, 0)]

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from distrivote.defaults import METHOD, PAPER_METHOD
-from distrivote.evaluation.estimates import compare
+from distrivote.evaluation.estimates import compare, differences
 from distrivote.evaluation.experiments.base import (
     AVERAGE,
     Experiment,
@@ -101,9 +99,9 @@ def _make(setting: Setting, scores: Scores) -> Findings:
             continue
         words = f"{study.model}: accuracy of each method ({budget_words(setting)})"
         tables.append(line_table(setting, study, rows, title=words))
-        differences = _differences(setting, study, rows)
-        if differences is not None:
-            tables.append(differences)
+        against = _differences(setting, study, rows)
+        if against is not None:
+            tables.append(against)
         over, chart = _over_budgets(setting, scores, study)
         tables.append(over)
         charts.append(chart)
@@ -130,7 +128,8 @@ def _differences(setting: Setting, study: Study, rows: list[Measured]) -> Table 
         found = compare(ours, theirs, setting.seed)
         if found is None:
             continue
-        gaps = np.concatenate([a.questions - b.questions for a, b in zip(ours, theirs, strict=True)])
+        # A benchmark without any confidence has the baseline and not the method.
+        gaps = differences(ours, theirs)
         fields.append(
             {
                 "method": row.line.label,
