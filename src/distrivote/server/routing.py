@@ -95,6 +95,12 @@ def upstream_fields(body: ChatRequest | CompletionRequest, has_upstream: bool) -
 
 def _check_fields(given: Mapping[str, Any], known: Collection[str] = _HARMLESS) -> None:
     """Raise InputError if an engine in this process can't honour a field."""
+    if given.get("tools"):
+        raise InputError(
+            "the model in this process calls no tools",
+            hint="leave out `tools`, or use a server with an upstream",
+            argument="tools",
+        )
     unknown = [name for name, value in given.items() if name not in known and value not in _NOTHING]
     if unknown:
         shown = ", ".join(repr(name[:_LONGEST_NAME]) for name in unknown[:_MOST_NAMED])
