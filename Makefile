@@ -1,5 +1,5 @@
 # No setup step: the first target that needs a package installs the pinned ones into .venv.
-.PHONY: demo help check test test-faults test-model test-browser test-integrations test-vllm coverage soak audit docs results goldens
+.PHONY: demo help check test test-slow test-faults test-model test-browser test-integrations test-vllm coverage soak audit docs results goldens
 .PHONY: bench bench-check bench-record hooks lock release clean
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -30,10 +30,13 @@ check: $(VENV)/dev  ## lint, types, import order
 	$(BIN)/python -m pytest tests/test_architecture.py
 
 # Two workers that each use several threads block each other: the scikit-learn fits in tests took 10 times as long.
-FAST := -n 2 --dist worksteal -m "not model and not integrations and not vllm and not browser"
+FAST := -n 2 --dist worksteal -m "not slow and not model and not integrations and not vllm and not browser"
 
 test: check  ## the checks and all fast tests
 	$(MATH_THREADS) $(BIN)/python -m pytest $(FAST) --ignore tests/faults
+
+test-slow: $(VENV)/dev  ## simulations, referees and kills that take seconds each
+	$(MATH_THREADS) $(BIN)/python -m pytest -n 2 --dist worksteal -m slow --ignore tests/faults
 
 test-faults: $(VENV)/dev  ## kills, full disks, bad servers, hostile files and clients
 	$(MATH_THREADS) $(BIN)/python -m pytest $(FAST) tests/faults

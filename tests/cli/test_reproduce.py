@@ -217,6 +217,7 @@ def test_shards_share_the_runs_and_the_command_without_makes_the_report(
         assert stored(folder / "out/grid" / f"q-{arm}") == stored(folder / "whole/grid" / f"q-{arm}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sweep", ["alpha-delta", "delta", "step-split", "reflection-token", "temperature-0"])
 def test_a_sweep_makes_its_runs_and_its_experiment(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sweep: str
@@ -440,6 +441,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 # In a process of its own
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise on Windows")
 def test_a_grid_that_is_killed_goes_on_where_it_was(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def answer(request: Any) -> Any:

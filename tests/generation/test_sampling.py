@@ -179,6 +179,7 @@ def test_a_settled_question_lacks_nothing_when_the_run_goes_on(tmp_path: Path) -
     assert stopping_run(tmp_path / "run", 64, ReplayEngine(same(64))) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_where_one_that_was_not_does(tmp_path: Path) -> None:
     engine = ReplayEngine([reply(number) for number in [0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]])
     stopping_run(tmp_path / "whole", 12, engine, "vote")

@@ -188,6 +188,7 @@ def started(server: ScriptedServer, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise on Windows")
 def test_the_work_of_a_killed_process_is_taken_over(server: ScriptedServer) -> None:
     processes = [started(server) for _ in range(3)]

@@ -6,9 +6,12 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
+
 from journeys.walk import ROOT, Walk, mentioned
 
 
+@pytest.mark.slow
 def test_a_researcher_votes_compares_and_takes_the_numbers_home(tmp_path: Path) -> None:
     mentioned("distrivote vote", "--explain", "-o votes.parquet", "distrivote evaluate", "question_id")
     walk = Walk(tmp_path)

@@ -309,6 +309,7 @@ def test_a_missing_confidence_leaves_majority_voting() -> None:
     assert VoteHolds().settled(given, 4)
 
 
+@pytest.mark.slow
 def test_the_answer_that_is_settled_is_nearly_always_that_of_the_whole_budget() -> None:
     """By luck of the seed it fails once in a thousand, if 1 of 20 answers changed (it is fewer)."""
     rng = np.random.default_rng(3)

@@ -163,6 +163,7 @@ def test_beta_does_not_keep_its_level_which_is_why_it_is_not_promised() -> None:
     assert ahead.mean() > 0.07
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["numbers", "finish"])
 def test_vote_stops_on_another_answer_in_one_of_twenty_at_most(order: str) -> None:
     classes, lengths = questions(3, most=3)
@@ -188,6 +189,7 @@ def test_what_stops_without_hope_would_seldom_have_become_sure(order: str) -> No
     assert np.count_nonzero(hopeless & sure) / n_hopeless <= 0.05 + 4 * (0.05 * 0.95 / n_hopeless) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["numbers", "finish"])
 def test_what_gain_leaves_on_the_table_is_what_it_says(order: str) -> None:
     """One answer is right with the chance that its share of the model's answers is.

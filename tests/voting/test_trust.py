@@ -187,6 +187,7 @@ def test_an_outlier_does_not_make_its_own_answer_less_probable():
     assert surer >= plain - 1e-9
 
 
+@pytest.mark.slow
 def test_auto_turns_away_in_none_of_1500_random_pools():
     rng = np.random.default_rng(0)
     for _ in range(1500):

@@ -132,6 +132,7 @@ def test_what_needs_a_confidence_sees_the_pool_of_those_that_have_one(
     assert repr((tally.split, tally.first_split)) == repr((few.split, few.first_split))
 
 
+@pytest.mark.slow
 @given(st.lists(pools, min_size=1, max_size=5))
 @LAW
 def test_a_batch_says_what_single_votes_say(many: list[list[tuple[str | None, float, bool]]]) -> None:

@@ -95,6 +95,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(STEPS, st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_was_seen_stays_whatever_writers_and_clocks_do(
@@ -326,6 +327,7 @@ def test_a_run_that_changes_while_it_is_listed_is_listed_again(
 # The manifest
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_of_a_manifest_is_noticed(tmp_path: Path) -> None:
     MANIFEST.save(tmp_path)
     path = tmp_path / NAME

@@ -533,6 +533,7 @@ def child(path: Path, question: str, n: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_nothing_flushed_is_lost_and_nothing_doubled(tmp_path: Path) -> None:
     said: set[int] = set()
     moments = random.Random(1)
@@ -559,6 +560,7 @@ def test_killed_at_any_moment_nothing_flushed_is_lost_and_nothing_doubled(tmp_pa
     assert len(said) > 30
 
 
+@pytest.mark.slow
 def test_two_writers_share_a_run_while_it_is_read_and_compacted(tmp_path: Path) -> None:
     writers = [child(tmp_path, question, 300) for question in "ab"]
     try:

@@ -67,6 +67,7 @@ def scikit_learn_fit(z: np.ndarray, cut: int, max_iter: int = 100) -> GaussianMi
         return mixture.fit(z[:, None])
 
 
+@pytest.mark.slow
 def test_fit_is_scikit_learns_on_a_thousand_pools_of_many_shapes():
     rng = np.random.default_rng(21)
     sizes = np.where(rng.random(1100) < 0.95, rng.integers(2, 65, 1100), rng.integers(65, 600, 1100))

@@ -240,6 +240,7 @@ def same_as_scikit_learn(values: np.ndarray) -> None:
         assert ours[1] == pytest.approx(centres, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_clusters_are_scikit_learns_on_two_thousand_pools(monkeypatch):
     # Its own code, moving and choosing; only the search for neighbours is ours here, else this takes minutes.
     monkeypatch.setattr(theirs, "NearestNeighbors", QuickNeighbours)
