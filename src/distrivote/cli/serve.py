@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -204,12 +206,13 @@ def serve(
     )
     belief.least(settings.calibration, [vote.pipeline().name])
     affordable(costs.max_cost, costs.price)
-    _start_log(server.log_level)
-    _serve(choice, vote.pipeline().name, settings, server.host, server.port, costs)
+    with _logging(server.log_level):
+        _serve(choice, vote.pipeline().name, settings, server.host, server.port, costs)
 
 
-def _start_log(level: str) -> None:
-    """Write the server's log to the standard error stream."""
+@contextmanager
+def _logging(level: str) -> Iterator[None]:
+    """Write the server's log to the standard error stream, while it runs."""
     import logging
 
     if level not in LOG_LEVELS:
@@ -220,6 +223,11 @@ def _start_log(level: str) -> None:
     log.setLevel(level.upper())
     log.addHandler(handler)
     log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = True
 
 
 def _opened(choice: EngineChoice, costs: CostOptions) -> Engine:
