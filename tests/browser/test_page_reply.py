@@ -40,7 +40,7 @@ def test_the_reply_is_copied_as_it_was_written(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     ask(page, "markdown")
     page.click(".reply > button")
-    page.wait_for_function("document.querySelector('.reply > button').textContent === 'Copied'")
+    page.wait_for_function("() => document.querySelector('.reply > button').textContent === 'Copied'")
     assert page.evaluate("navigator.clipboard.readText()") == REPLY
 
 
@@ -103,7 +103,7 @@ def test_each_field_is_shown_with_the_value_that_came_second(page: Page) -> None
 
 def test_one_trajectory_can_be_read_while_it_grows(page: Page) -> None:
     ask(page, "slow", until=".reply.grows")
-    page.wait_for_function("document.querySelector('.reply-text').textContent === 'Once more'")
+    page.wait_for_function("() => document.querySelector('.reply-text').textContent === 'Once more'")
     assert page.inner_text(".reply h3") == "Trajectory 4, as it is written"
     page.click("#stop")
     page.wait_for_selector(".card[data-state=stopped]")
@@ -158,7 +158,7 @@ def test_the_history_lists_votes_newest_first_and_can_be_cleared(page: Page) -> 
     page.click("#history-open")
     assert page.locator("#history .asked").all_inner_texts() == ["the second", "first one"]
     page.click("#history li:last-child a")
-    page.wait_for_function("document.querySelector('#question').value === 'first one'")
+    page.wait_for_function("() => document.querySelector('#question').value === 'first one'")
     page.click("#history-open")
     page.click("#history-clear")
     assert page.locator("#history li").count() == 0
