@@ -62,7 +62,7 @@ def wait_for(upstream: str, n: int) -> None:
 
 def test_a_server_that_is_killed_leaves_a_vote_or_an_error_that_names_it() -> None:
     with llamacpp_server() as upstream:
-        front = served(upstream)
+        front = served("--base-url", upstream)
         url = front.__enter__()
         model = httpx.get(f"{url}/v1/models").json()["data"][0]["id"]
         body = {"model": model, "messages": ASKED, "max_tokens": 1500, "stream": True}
