@@ -46,11 +46,7 @@ def test_work_has_one_holder_until_it_is_returned(run: Folder) -> None:
     assert [name for name in run.names(FOLDER) if not name.startswith(".")] == []
 
 
-def test_of_many_processes_one_gets_it(run: Folder, request: pytest.FixtureRequest) -> None:
-    if "object" in request.node.name:
-        # Seen once in some ten runs: two got it. Both would then sample the same work, and one row counts.
-        why = "an open fault: two processes may lease the same work in an object store"
-        request.applymarker(pytest.mark.xfail(reason=why, strict=False))
+def test_of_many_processes_one_gets_it(run: Folder) -> None:
     all_leases = [Leases(run) for _ in range(4)]
     for work in "abcd":
         got: list[Leases] = []
