@@ -71,10 +71,13 @@ def generate_in_processes(
     writer: RunWriter,
     take: Callable[[Todo], bool],
     *,
+    whole: bool,
     watch: Callable[[Progress], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Generator[Stored]:
     """Sample by n processes and yield what was given to the writer; `take` is as in `generate`.
+
+    With `whole` a question is not divided between processes.
 
     Closing the iterator ends the processes: what has finished is stored.
     """
@@ -91,8 +94,6 @@ def generate_in_processes(
             process.start()
             there.close()
             clients[here] = process
-        # With a rule or a warm-up the samples of a question depend on its other trajectories.
-        whole = work.stop_when is not None or (work.controller is not None and work.controller.n_warmup > 0)
         yield from _Conductor(clients, items, writer, take, watch, note, whole).run()
     finally:
         for link, client in clients.items():

@@ -272,7 +272,10 @@ class _Generation:
         def pass_over(items: Sequence[Todo], take: Callable[[Todo], bool] | None) -> Generator[Stored]:
             assert take is not None
             return generate_in_processes(
-                *(work, n, items, self._writer, take), watch=self._see, note=self._tell
+                *(work, n, items, self._writer, take),
+                whole=settings.is_by_question,
+                watch=self._see,
+                note=self._tell,
             )
 
         return self._shared(pass_over, max_tokens_total)
