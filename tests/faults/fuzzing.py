@@ -29,6 +29,14 @@ from distrivote.answers.forms import normal_form, plainly_equal
 from distrivote.answers.mathverify import MathVerifier
 from distrivote.errors import DistrivoteError
 from distrivote.store.importers.records import LeftOutWarning
+from faults.fuzz_replies import (
+    spoiled_events,
+    spoiled_fields,
+    spoiled_json_answer,
+    spoiled_kind,
+    spoiled_program,
+    spoiled_stream,
+)
 from faults.fuzz_tables import (
     imported,
     spoiled_benchmark,
@@ -238,4 +246,10 @@ TARGETS: dict[str, Target] = {
     "extraction": _extraction,
     "equivalence": _equivalence,
     "mathverify": _mathverify,
+    "events": spoiled_events,
+    "stream": spoiled_stream,
+    "json-answer": spoiled_json_answer,
+    "fields": spoiled_fields,
+    "kinds": spoiled_kind,
+    "program": spoiled_program,
 }

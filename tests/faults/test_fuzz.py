@@ -1,4 +1,4 @@
-"""A few thousand inputs for every reader, extraction and equivalence; bench/fuzz.py has a million.
+"""A few thousand inputs for every reader, extraction and equivalence; bench/fuzz.py has ten million.
 
 Each is made of a seed, so these are always the same.
 """
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.answers.extract import extractor
+from distrivote.answers.short import short
 from distrivote.errors import InputError
 from distrivote.store.importers import deepconf, plain
 from distrivote.store.importers.base import ImportOptions
@@ -23,14 +24,32 @@ from faults.crafted_parquet import Column, crafted
 from faults.fuzzing import TARGETS, fuzz
 from faults.hostile_files import run_folder
 
-N_INPUTS = {"extraction": 1500, "equivalence": 500, "run": 15, "parquet": 60, "mathverify": 5}
+NEVER_REFUSED = {
+    "extraction",
+    "equivalence",
+    "mathverify",
+    "events",
+    "json-answer",
+    "fields",
+    "kinds",
+    "program",
+}
+N_INPUTS = {
+    "extraction": 1500,
+    "events": 1500,
+    "json-answer": 800,
+    "equivalence": 500,
+    "run": 15,
+    "parquet": 60,
+    "mathverify": 5,
+}
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_spoiled_input_gives_a_result_or_a_sentence(target: str, tmp_path: Path) -> None:
     counts = fuzz(target, 0, N_INPUTS.get(target, 80), tmp_path)
     assert not counts.finds
-    assert target in ("extraction", "equivalence", "mathverify") or 0 < counts.n_refused < counts.n_inputs
+    assert target in NEVER_REFUSED or 0 < counts.n_refused < counts.n_inputs
 
 
 # What the long run found, each as the smallest input that shows it.
@@ -76,6 +95,14 @@ def test_a_run_with_gaps_in_its_steps_is_damaged(tmp_path: Path) -> None:
 
 def test_an_answer_of_unusual_blanks_is_no_answer() -> None:
     assert extractor("auto")("$</think>\u2028\u2028\u2028") is None
+    assert short("\u2028****") is None
+
+
+def test_a_header_with_a_lone_carriage_return_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"question_id,answer\rtext\nq,1,x\n")
+    with pytest.raises(InputError, match=r"a\.csv, line 1"):
+        list(plain.read(path, ImportOptions()))
 
 
 def test_a_line_end_in_a_column_s_name_does_not_break_the_sentence(tmp_path: Path) -> None:

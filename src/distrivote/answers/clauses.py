@@ -144,7 +144,7 @@ def stretch_value(text: str, start: int, end: int) -> Extraction | None:
     if polite is not None and polite.start():
         end -= len(polite[0])
         answer = answer[: polite.start()].strip(EDGES)
-    if not answer or len(answer) > LONGEST or not re.search(r"\w|[^\x00-\x7f]", answer):
+    if not answer or len(answer) > LONGEST or not re.search(r"\w|[^\x00-\x7f\s]", answer):
         return None
     return Extraction(answer, end)
 

@@ -112,7 +112,10 @@ def _columns(path: Path) -> AbstractSet[str] | None:
     if beginning.startswith((b"{", b"[")):
         return {name.decode("utf-8", "replace") for name in _NAME.findall(beginning)}
     header = beginning.split(b"\n", 1)[0].decode("utf-8", "replace")
-    names = next(csv.reader([header], delimiter=max(",\t;", key=header.count)), [])
+    try:
+        names = next(csv.reader([header], delimiter=max(",\t;", key=header.count)), [])
+    except csv.Error:
+        return None  # as above
     return {name.strip() for name in names} or None
 
 
