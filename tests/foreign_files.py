@@ -213,6 +213,47 @@ def self_certainty() -> dict[str, Any]:
     }
 
 
+def all_answers() -> dict[str, Any]:
+    return {
+        "problem_num": 0,
+        "total_answers": 3,
+        "gold_answer": "4",
+        "all_answers": [["4", 120], ["PARSE_FAILED", 0], ["5", 90]],
+        "confidences": [
+            {"mean_conf": 17.5, "bottom10_conf": 9.0, "tail_conf": 18.0, "block_min_conf": 8.5},
+            None,
+            {"mean_conf": 12.25, "first_token_conf": 3.0},
+        ],
+    }
+
+
+def graded_answers() -> dict[str, Any]:
+    return {
+        "id": "2024-I-1",
+        "dataset": "sums",
+        "gold": "4",
+        "answers": ["4", "5", ""],
+        "correct": [1, 0, 0],
+        "label_drop": 0,
+    }
+
+
+def answer_tokens() -> dict[str, Any]:
+    sure = [{"index": 0, "token": "4", "confidence": 20.5}, {"index": 1, "token": "}", "confidence": 19.5}]
+    return {
+        "completed": [{"answer_token_conf": sure, "extracted_answer": "4"}],
+        "truncated": [{"answer_token_conf": [], "extracted_answer": None}],
+    }
+
+
+def responses() -> dict[str, Any]:
+    return {
+        "prompt": "2 + 2?",
+        "responses": [TEXT, {"text": "The answer is 5.", "token_logprobs": [-0.5, -1.5]}, ""],
+        "answer": "4",
+    }
+
+
 def lines(*records: Any) -> bytes:
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
 
@@ -239,6 +280,13 @@ FILES: dict[str, list[tuple[str, bytes]]] = {
     "nemo-skills": [("output-rs0.jsonl", lines(nemo())), ("other.jsonl", lines(nemo()))],
     "search-and-learn": [("best_of_n_completions.jsonl", lines(search_and_learn()))],
     "self-certainty": [("out-confidence-list.json", json.dumps([self_certainty()], indent=4).encode())],
+    "prefix-consistency": [("math_init.jsonl", lines(all_answers()))],
+    "prs": [("samples_tiny_seed41_sums.shard0.jsonl", lines(graded_answers()))],
+    "answer-tokens": [("answer_token_conf_qid3.json", json.dumps(answer_tokens(), indent=2).encode())],
+    "responses": [
+        ("replies.jsonl", lines(responses(), responses())),
+        ("replies.json", json.dumps([responses()], indent=1).encode()),
+    ],
 }
 """For each format, files that are of it."""
 

@@ -15,9 +15,13 @@ from hypothesis import strategies as st
 import foreign_files as foreign
 from distrivote.errors import InputError
 from distrivote.store.importers import (
+    all_answers,
+    answer_tokens,
+    graded_answers,
     inspect_logs,
     lm_eval,
     nemo_skills,
+    responses,
     search_and_learn,
     self_certainty,
     vllm_dumps,
@@ -43,6 +47,10 @@ FILES = {
     "nemo-skills": File(nemo_skills.FORMAT, "output-rs0.jsonl", foreign.nemo),
     "search-and-learn": File(search_and_learn.FORMAT, "a.jsonl", foreign.search_and_learn),
     "self-certainty": File(self_certainty.FORMAT, "a.json", foreign.self_certainty, listed=True),
+    "prefix-consistency": File(all_answers.FORMAT, "a.jsonl", foreign.all_answers),
+    "prs": File(graded_answers.FORMAT, "a.jsonl", foreign.graded_answers),
+    "answer-tokens": File(answer_tokens.FORMAT, "answer_token_conf_qid3.json", foreign.answer_tokens),
+    "responses": File(responses.FORMAT, "a.jsonl", foreign.responses),
     "vllm": File(vllm_dumps.FORMAT, "a.jsonl", lambda: foreign.vllm("2 + 2?", "5")),
 }
 

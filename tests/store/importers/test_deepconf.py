@@ -139,3 +139,10 @@ def test_a_file_of_steps_has_steps_and_no_answer(tmp_path: Path) -> None:
     (row,) = STEPS.read(path, ImportOptions())
     assert (row.question_id, row.answer, row.n_tokens) == ("3", None, 9)
     assert (row.step_ends.tolist(), row.step_confidences.tolist()) == ([4, 9], [9.5, 8.5])
+
+
+def test_traces_that_are_an_array_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "deepthink_offline_qid1_rid0_20250101_000000.pkl"
+    path.write_bytes(pickle.dumps({"qid": 1, "all_traces": np.arange(3), "final_traces": []}))
+    with pytest.raises(InputError, match="has no list of all_traces or final_traces"):
+        list(FORMAT.read(path, ImportOptions()))

@@ -73,7 +73,9 @@ def read(path: Path, _reading: ImportOptions) -> Iterator[Row]:
     content = _load(path)
     if not isinstance(content, dict):
         raise InputError(f"{path} does not hold the dict that DeepConf saves")
-    traces = content.get("all_traces") or content.get("final_traces")
+    traces = content.get("all_traces")
+    if traces is None or (isinstance(traces, list) and not traces):
+        traces = content.get("final_traces")
     if not isinstance(traces, list):
         raise InputError(f"{path} has no list of all_traces or final_traces: is it a file of DeepConf's?")
     named = _NAME.match(path.name)

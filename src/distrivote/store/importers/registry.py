@@ -25,6 +25,10 @@ _MODULES = (
     "nemo_skills",
     "search_and_learn",
     "self_certainty",
+    "all_answers",
+    "graded_answers",
+    "answer_tokens",
+    "responses",
     "plain",
 )
 
