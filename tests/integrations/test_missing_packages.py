@@ -12,6 +12,7 @@ import pytest
     ("module", "package", "extra"),
     [
         ("inspect_ai", "inspect_ai", "inspect"),
+        ("inspect_stopping", "inspect_ai", "inspect"),
         ("lm_eval", "lm_eval", "lm-eval"),
         ("lm_eval_chat", "lm_eval", "lm-eval"),
     ],

@@ -19,7 +19,7 @@ confidences = st.none() | st.floats(0.1, 40)
 @given(st.lists(st.tuples(answers, confidences), max_size=20))
 def test_a_vote_never_fails_for_want_of_confidences(pool: list[tuple[str | None, float | None]]) -> None:
     given_answers, given_confidences = [a for a, _ in pool], [c for _, c in pool]
-    tally, labels = vote_on(given_answers, given_confidences, DIS)
+    tally, labels, _ = vote_on(given_answers, given_confidences, DIS)
     assert (tally.answer is None) == (not any(labels))
     there = zip(labels, given_confidences, strict=True)
     measured = [(label, c) for label, c in there if label is not None and c is not None]
@@ -39,7 +39,7 @@ def test_a_method_without_confidences_says_nothing_about_them() -> None:
 
 
 def test_notations_of_one_answer_vote_together() -> None:
-    tally, labels = vote_on(["7", "1/2", "7", "0.5", r"\frac12"], [1.0] * 5, parse_method("sc"))
+    tally, labels, _ = vote_on(["7", "1/2", "7", "0.5", r"\frac12"], [1.0] * 5, parse_method("sc"))
     assert tally.answer == "1/2"
     assert labels == ["7", "1/2", "7", "1/2", "1/2"]
 

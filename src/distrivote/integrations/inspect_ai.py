@@ -62,7 +62,7 @@ def distrivote(method: str = METHOD, same: str = DEFAULT_SAME) -> ScoreReducer:
     pipeline, rule = parse_method(method), equality(same)
 
     def reduce(scores: list[Score]) -> Score:
-        return _reduced(scores, _vote(scores, pipeline, rule))
+        return _reduced(scores, vote_on_scores(scores, pipeline, rule))
 
     return reduce
 
@@ -141,7 +141,8 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _vote(scores: Sequence[Score], method: Pipeline, same: Equality) -> Voted:
+def vote_on_scores(scores: Sequence[Score], method: Pipeline, same: Equality) -> Voted:
+    """Vote on the answers of scores, with the confidences in their metadata."""
     metadata = [score.metadata or {} for score in scores]
     confidences = [each.get("confidence") for each in metadata]
     depths = {each["confidence_k"] for each in metadata if each.get("confidence_k") is not None}

@@ -88,12 +88,12 @@ class DistrivoteFilter(Filter):
         elected, n_fallen_back, n_unmeasured = [], 0, 0
         for place, replies in enumerate(resps):
             read = [_reply(reply, f"document {place}, reply {i}") for i, reply in enumerate(replies)]
-            tally, _ = vote_on(
+            tally = vote_on(
                 [self._answer(reply.text) for reply in read],
                 [reply.confidence for reply in read],
                 self._method,
                 same=self._same,
-            )
+            ).tally
             n_fallen_back += tally.fallback
             n_unmeasured += tally.n_unmeasured
             elected.append([NO_ANSWER if tally.answer is None else str(tally.answer)])

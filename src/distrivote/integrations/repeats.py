@@ -23,6 +23,8 @@ class Voted(NamedTuple):
     answers: list[str | None]
     """The label of each repeat's class, which identifies the repeats that gave the winner."""
 
+    ballot: Ballot
+
 
 def vote_on(
     answers: Sequence[str | None],
@@ -37,7 +39,7 @@ def vote_on(
     None is a missing answer or confidence.
 
     >>> from distrivote.voting.methods import parse_method
-    >>> tally, answers = vote_on(["0.5", "1/2", "7"], [9.0, None, 8.0], parse_method("dis-gmm"))
+    >>> tally, answers, _ = vote_on(["0.5", "1/2", "7"], [9.0, None, 8.0], parse_method("dis-gmm"))
     >>> answers, tally.answer, tally.method
     (['0.5', '0.5', '7'], '0.5', 'dis-gmm')
     >>> tally.notes[0]
@@ -45,4 +47,4 @@ def vote_on(
     """
     ballot = Ballot.from_answers(answers, confidences, same=same, notes=notes)
     given = [None if number < 0 else str(ballot.labels[number]) for number in ballot.classes.tolist()]
-    return Voted(vote(ballot, method=method), given)
+    return Voted(vote(ballot, method=method), given, ballot)
