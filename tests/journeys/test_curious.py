@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,3 +27,18 @@ def test_a_laptop_owner_asks_looks_why_and_sees_what_else_works(tmp_path: Path) 
     assert "embedded" in walk.types("distrivote doctor")
     # A careful person does not want unsure answers.
     walk.types(f"{ask} --method auto --min-probability 0.9999", code=3)
+
+
+def test_the_demo_tells_its_story_in_a_pipe_of_80_columns(tmp_path: Path) -> None:
+    demo = Path(__file__).parents[2] / "examples" / "demo.py"
+    shown = subprocess.run(
+        [sys.executable, str(demo)], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert max(map(len, map(str.rstrip, shown.splitlines()))) <= 80
+    assert re.search(r"\d\.\d{5}", shown) is None
+    shares = dict(
+        reversed(pair) for pair in re.findall(r"^ +([\d.]+)%  (one sample|SC|DIS-GMM|auto) ", shown, re.M)
+    )
+    assert float(shares["one sample"]) < min(float(shares[name]) for name in ("SC", "DIS-GMM", "auto"))
+    assert "majority voting says 12 too" in shown
+    assert (tmp_path / "build" / "demo.html").exists()
