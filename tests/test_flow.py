@@ -27,6 +27,7 @@ from distrivote import (
     sample,
     solution_of,
     solve,
+    solve_many,
 )
 from distrivote.confidence import measure_named
 from distrivote.engines.base import Progress
@@ -422,3 +423,22 @@ def test_the_step_of_an_answer_is_one_that_the_controller_judged() -> None:
     assert solution_of("How many?", [plain], method="sc", steering=ssc).ballot.confidences[
         0
     ] != pytest.approx(2.0)
+
+
+def test_a_plain_question_is_put_as_suits_the_model_and_a_problem_as_it_says() -> None:
+    class Small(ReplayEngine):
+        template = "auto-worked"
+        put: list[str]
+
+        def sample(self, messages, *args: object, **kwargs: object):  # type: ignore[no-untyped-def, override]
+            self.put = [message.role for message in messages]
+            yield from super().sample(messages, *args, **kwargs)  # type: ignore[arg-type]
+
+    small = Small([Trajectory("It is \\boxed{4}.")] * 2)
+    assert solve(small, "What is 2 + 2?", budget=2, steering=None).problem.template == "worked"
+    assert small.put == ["user", "assistant", "user", "assistant", "user"]
+    assert solve_many(small, ["What is 2 + 2?"], budget=2, steering=None)[0].problem.template == "worked"
+    assert asyncio.run(asolve(small, "What is 2 + 2?", budget=2, steering=None)).problem.template == "worked"
+    assert solve(small, Problem("What is 2 + 2?"), budget=2, steering=None).problem.template == "math"
+    usual = ReplayEngine([Trajectory("It is \\boxed{4}.")] * 2)
+    assert solve(usual, "What is 2 + 2?", budget=2, steering=None).problem.template == "math"

@@ -19,11 +19,11 @@ from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.names import OwnAnswer
 from distrivote.confidence import Measure, OwnMeasure
-from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
+from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY, TEMPLATE
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_inputs, model_judge
 from distrivote.errors import EngineError
-from distrivote.poll import Poll
+from distrivote.poll import Poll, problem_of
 from distrivote.problem import Problem
 from distrivote.solution import Solution
 from distrivote.steering import Steering
@@ -87,7 +87,7 @@ def solve(
     """
     params = params or SamplingParams()
     poll = Poll(
-        question,
+        problem_for(engine, question),
         budget=budget,
         method=method,
         steering=steering,
@@ -135,7 +135,7 @@ def sample(
     """
     params = params or SamplingParams()
     poll = Poll(
-        question,
+        problem_for(engine, question),
         budget=budget,
         steering=steering,
         stop_when=stop_when,
@@ -190,6 +190,11 @@ def progress_sum(watch: Watch | None) -> Generator[Watch | None]:
     while True:
         yield None if watch is None else seen
         before = latest
+
+
+def problem_for(engine: Engine, question: Problem | str) -> Problem:
+    """Return a question as a problem; a plain text is put as suits the engine's model, as `ask` puts it."""
+    return problem_of(question, getattr(engine, "template", TEMPLATE))
 
 
 def solution_of(

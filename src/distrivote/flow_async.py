@@ -22,7 +22,7 @@ from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_inputs, model_judge
 from distrivote.errors import EngineError
-from distrivote.flow import progress_sum, sample_into
+from distrivote.flow import problem_for, progress_sum, sample_into
 from distrivote.poll import Poll
 from distrivote.problem import Problem
 from distrivote.solution import Solution
@@ -56,7 +56,7 @@ async def asolve(
     """Do what `solve` does, without blocking the event loop."""
     params = params or SamplingParams()
     poll = Poll(
-        question,
+        problem_for(engine, question),
         budget=budget,
         method=method,
         steering=steering,
@@ -100,7 +100,7 @@ async def asample(
     """Yield trajectories as they finish; leaving the loop cancels the rest."""
     params = params or SamplingParams()
     poll = Poll(
-        question,
+        problem_for(engine, question),
         budget=budget,
         steering=steering,
         stop_when=stop_when,

@@ -19,7 +19,7 @@ from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Job, SamplingParams, Watch
 from distrivote.engines.judging import model_inputs, model_judge
 from distrivote.errors import EngineError
-from distrivote.flow import progress_sum
+from distrivote.flow import problem_for, progress_sum
 from distrivote.poll import Poll
 from distrivote.problem import Problem
 from distrivote.rounds import Todo, by_doubling, by_warmup, by_worth, check_total
@@ -77,7 +77,7 @@ def solve_many(
     """
     polls = [
         Poll(
-            question,
+            problem_for(engine, question),
             budget=budget,
             method=method,
             steering=steering,

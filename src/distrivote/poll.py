@@ -45,7 +45,15 @@ from distrivote.answers.kinds.prose import TEXT
 from distrivote.answers.kinds.values import CHOICE, MATH, choice_kind
 from distrivote.answers.structured.fields import Composed
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, STATED, Measure, OwnMeasure
-from distrivote.defaults import ANSWER, BUDGET, MAX_BUDGET, METHOD, MIN_PROBABILITY, STOP_FIRST_ROUND
+from distrivote.defaults import (
+    ANSWER,
+    BUDGET,
+    MAX_BUDGET,
+    METHOD,
+    MIN_PROBABILITY,
+    STOP_FIRST_ROUND,
+    TEMPLATE,
+)
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.problem import Problem
@@ -417,6 +425,8 @@ class Poll:
         answers = [reading.vote for reading in readings]
         confidences = [reading.confidence for reading in readings]
         ballot = Ballot.from_answers(answers, confidences, same=self.same, notes=notes)
+        if any(reading.model is not None for reading in readings):
+            ballot = replace(ballot, models=tuple(reading.model or "" for reading in readings))
         pick = self.kind.pick
         if pick is None:
             return ballot
@@ -468,10 +478,10 @@ def check_budget(budget: int) -> int:
     return int(budget)
 
 
-def problem_of(problem: Problem | str) -> Problem:
-    """Return a problem; a plain question is turned into one."""
+def problem_of(problem: Problem | str, template: str = TEMPLATE) -> Problem:
+    """Return a problem; a plain question is turned into one, by the template."""
     if isinstance(problem, Problem):
         return problem
     if not problem.strip():
         raise InputError("the question is empty: ask something")
-    return Problem(problem)
+    return Problem(problem, template=template)

@@ -75,6 +75,9 @@ class Reading:
     record: Interventions | None = None
     """What a controller saw and did."""
 
+    model: str | None = None
+    """The model of the trajectory, if several share the question."""
+
     @property
     def confidence(self) -> float:
         """The confidence for the vote, NaN if it was not measured."""
@@ -166,6 +169,7 @@ class Reader:
             is_ended,
             is_cut and answer is None,
             trajectory.interventions,
+            trajectory.model,
         )
 
 

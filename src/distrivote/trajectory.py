@@ -140,6 +140,9 @@ class Trajectory:
     stated: float | None = None
     """The confidence that the model stated itself, from 0 to 1; None if it was not asked or did not."""
 
+    model: str | None = None
+    """The model that sampled it, if several models share the question; None: there is only one."""
+
     def __post_init__(self) -> None:
         n = len(self.tokens)
         if self.top_logprobs.ndim != 2 or self.top_logprobs.shape[0] != n:

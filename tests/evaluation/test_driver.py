@@ -92,6 +92,7 @@ def test_a_clear_difference_is_called_real_and_marked() -> None:
     assert rows(report, "model")["WSC"]["made_near"] is True
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_on_any_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = [random_set(2, 40), random_set(2, 40, seed=1, ssc=True, name="steered")]
     first = evaluate(sets, ALL, budget=24, n_repeats=2, seed=5)

@@ -193,3 +193,8 @@ def test_confidence_that_agrees_with_the_majority_needs_no_word():
 def test_a_cut_has_as_many_digits_as_it_needs(cut: float, means: tuple[float, float], says: str):
     told = lines(first_split=Split(cut, 5, 4, (0.5, 0.5), means, (1.0, 1.0)))
     assert f"cut at confidence {says}: " in told[1]
+
+
+def test_a_single_vote_that_is_left_after_a_rejection_is_told() -> None:
+    told = vote(["2", "20"], [6.7, 5.9], method="dis-gmm").explain()
+    assert "its 1 vote left the pool. The other 1 is kept." in told

@@ -208,3 +208,12 @@ def test_leads_are_believed_less_where_less_is_left_of_the_order():
     left = 1 - np.sum(partly.weights[0])
     assert 0 < left < TELLS
     assert partly.leads == pytest.approx(LEADS * left / TELLS)
+
+
+def test_faded_lessons_keep_their_proportions() -> None:
+    lessons = Lessons(np.full(3, 4.0), np.full(3, 8.0), 10.0, 20.0, 16, 8)
+    faded = lessons.faded(4)
+    assert (faded.squares, faded.free, faded.n_questions, faded.n_contested) == (2.5, 5.0, 4, 2)
+    assert (faded.agreed == 1.0).all()
+    assert (faded.contested == 2.0).all()
+    assert lessons.faded(16) is lessons

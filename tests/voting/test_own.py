@@ -8,8 +8,10 @@ from hypothesis import given
 
 import distrivote
 from distrivote import InputError, Pipeline
+from distrivote.names import Own
 from distrivote.voting.filters import TopFilter
 from distrivote.voting.kernels.pools import sums_by_answer, winning_answers
+from distrivote.voting.own import OwnFilter
 from distrivote.voting.votes import Count, WeightedVote
 from strategies import LAW, Pool, tied_pools
 
@@ -91,3 +93,19 @@ def test_what_is_no_method_is_one_sentence() -> None:
         distrivote.vote("ab", [1, 2], method=7)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"takes \(a, b, c\)"):
         distrivote.vote("ab", [1, 2], method=lambda a, b, c: 0)  # noqa: ARG005
+
+
+def test_a_filter_that_returns_no_number_fails_when_it_is_made() -> None:
+    with pytest.raises(InputError, match="returned none for a cut"):
+        OwnFilter(Own("mine:cut", lambda _confidences: "none"))
+
+
+def test_a_filter_says_whether_ranks_are_enough() -> None:
+    class Halves:
+        by_rank = True
+
+        def __call__(self, confidences):  # type: ignore[no-untyped-def]
+            return float(np.median(confidences))
+
+    assert OwnFilter(Own("mine:Halves", Halves())).by_rank
+    assert not OwnFilter(Own("mine:median", lambda values: float(np.median(values)))).by_rank

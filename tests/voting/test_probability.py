@@ -173,3 +173,10 @@ def test_pools_outside_of_the_fit_say_so():
     said = distrivote.vote(list("abb"), [1, 2, 3]).explain()
     assert "There is no probability: none was fitted on pools like this one (3 answers)." in said
     assert distrivote.vote(list("abb") * 4, [1, 2, 3] * 4).calibrated
+
+
+def test_a_larger_share_of_votes_raises_the_probability_if_the_calibration_weighs_it() -> None:
+    weighing = Calibration(intercept=0.0, evidence=0.0, share=1.0)
+    few, many = weighing.of_features(np.array([[0.0, -1.0], [0.0, 2.0]]))
+    assert few == pytest.approx(1 / (1 + np.exp(1.0)))
+    assert many == pytest.approx(1 / (1 + np.exp(-2.0)))

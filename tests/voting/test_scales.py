@@ -87,9 +87,18 @@ def test_a_confidence_beyond_all_measures_is_refused_by_all(value: float, method
         distrivote.vote(["a", "b"], [1.0, value], method)
 
 
-def test_only_one_scale_has_a_name() -> None:
+def test_an_unknown_scale_is_refused_by_name() -> None:
     with pytest.raises(UnknownNameError, match="logprob"):
-        distrivote.vote(["a"], [-1.0], "wsc", confidence_scale="logit")
+        distrivote.vote(["a"], [-1.0], "wsc", confidence_scale="nonsense")
+
+
+def test_logits_count_by_their_probabilities() -> None:
+    for method in ("wsc", "dis-gmm", "hier"):
+        tally = distrivote.vote(["a", "a", "b"], [-3.0, -2.0, 4.0], method, confidence_scale="logit")
+        odds = [1 / (1 + np.exp(3.0)), 1 / (1 + np.exp(2.0)), 1 / (1 + np.exp(-4.0))]
+        assert tally.answer == distrivote.vote(["a", "a", "b"], odds, method).answer == "b"
+    with pytest.raises(InputError, match=r"confidence 0 is -1000, and the probability of such a logit"):
+        distrivote.vote(["a"], [-1000.0], "wsc", confidence_scale="logit")
 
 
 @pytest.mark.parametrize(

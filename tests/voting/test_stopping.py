@@ -24,6 +24,7 @@ from distrivote.voting.stopping import (
     Sure,
     VoteHolds,
     Windows,
+    completing,
     completions,
     e_value,
     first_of_three,
@@ -444,3 +445,24 @@ def test_sure_says_why_it_stopped() -> None:
     assert rule.reason(ballot("abcdefghijkl"), 8) == "no answer was likely to reach a probability of 90%"
     assert not rule.settled(ballot("aaab"), 28)
     assert rule.reason(ballot("aaab"), 28) is None
+
+
+def test_windows_are_settled_by_any_whole_window_but_not_by_one_that_is_unfinished() -> None:
+    assert not Windows(2).settled(Ballot.of("ab"), 8)
+    assert Windows(2).settled(Ballot.of("aab"), 8)
+
+
+@pytest.mark.parametrize("n_completions", [1, 63, 64, 65, 200])
+def test_vote_draws_as_many_completions_as_it_says(
+    n_completions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[int] = []
+    whole = completing.completions
+
+    def counted(ballot: Ballot, n_left: int, n: int, rng: np.random.Generator):  # type: ignore[no-untyped-def]
+        drawn.append(n)
+        return whole(ballot, n_left, n, rng)
+
+    monkeypatch.setattr(completing, "completions", counted)
+    assert VoteHolds(method="sc", n_completions=n_completions).settled(Ballot.of("a" * 30), 2)
+    assert sum(drawn) == n_completions

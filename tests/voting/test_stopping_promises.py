@@ -20,6 +20,8 @@ from distrivote.voting.stopping import Anytime, BetaRule, Gain, Sure, VoteHolds,
 from distrivote.voting.stopping.outlooks import by_counts
 from distrivote.voting.stopping.rule import StopRule
 
+pytestmark = pytest.mark.slow
+
 N, BUDGET = 20_000, 32
 MANY = 4 * (0.05 * 0.95 / N) ** 0.5
 """Four standard errors of a share of 5%: it is exceeded by luck once in 30,000 times, even if the rate of a

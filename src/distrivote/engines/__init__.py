@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from distrivote.engines.choice import EngineChoice, open, open_engine
     from distrivote.engines.llamacpp.engine import LlamaCppEngine
     from distrivote.engines.openai.engine import OpenAIEngine
+    from distrivote.engines.pooled import PooledEngine
     from distrivote.engines.replay import ReplayEngine
     from distrivote.engines.transformers.engine import TransformersEngine
     from distrivote.engines.vllm.engine import VllmEngine
@@ -35,6 +36,7 @@ __all__ = [
     "Job",
     "LlamaCppEngine",
     "OpenAIEngine",
+    "PooledEngine",
     "Progress",
     "ReplayEngine",
     "Sampled",
@@ -53,6 +55,7 @@ __getattr__ = face(
         "choice": "EngineChoice open open_engine",
         "llamacpp.engine": "LlamaCppEngine",
         "openai.engine": "OpenAIEngine",
+        "pooled": "PooledEngine",
         "replay": "ReplayEngine",
         "transformers.engine": "TransformersEngine",
         "vllm.engine": "VllmEngine",

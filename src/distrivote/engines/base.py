@@ -30,7 +30,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from distrivote.confidence.tokens import DEFAULT_K
-from distrivote.defaults import MAX_TOKENS, MAX_TOKENS_LIMIT, MIN_P, SEED, TEMPERATURE, TOP_K, TOP_P, K
+from distrivote.defaults import (
+    MAX_TOKENS,
+    MAX_TOKENS_LIMIT,
+    MIN_P,
+    SEED,
+    TEMPERATURE,
+    TEMPLATE,
+    TOP_K,
+    TOP_P,
+    K,
+)
 from distrivote.engines.feed import Feed, Taken
 from distrivote.errors import DistrivoteError, InputError
 from distrivote.problem import Message
@@ -258,6 +268,25 @@ class EmbeddingEngine(Protocol):
         ...
 
 
+class NextTokens(NamedTuple):
+    """The tokens that a model would begin its reply with."""
+
+    entries: tuple[tuple[str, float], ...]
+    """The text and the log-probability of each, the most probable ones."""
+
+    n_tokens: int
+    """How many tokens it took, with those of the prompt; 0 if unknown."""
+
+
+@runtime_checkable
+class NextTokenEngine(Protocol):
+    """An engine that can tell the most probable first tokens of a reply."""
+
+    def next_tokens(self, prompts: Sequence[Sequence[Message]]) -> Generator[tuple[int, NextTokens]]:
+        """Yield the number of each prompt and its tokens, in any order."""
+        ...
+
+
 @runtime_checkable
 class Upstream(Protocol):
     """An engine in front of a server, which may have other models and to which requests can be forwarded."""
@@ -320,6 +349,9 @@ class BaseEngine:
 
     name: str
     model: str
+    template: str = TEMPLATE
+    """How a plain question is put to the model."""
+
     concurrent: ClassVar[bool] = False
     _is_busy = False
     _is_closed = False

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ class EngineChoice:
     """A name from `ENGINES`, or one of your own."""
 
     model: str | None = None
-    """None: the built-in model, or the only model of a server."""
+    """None: the built-in model, or the only model of a server. Several models of servers, as in "a,b", share
+    every question: one for each address, or all of them at a single one."""
 
     base_urls: tuple[str, ...] = ()
     api_key: str | None = field(default=None, repr=False)
@@ -75,6 +76,27 @@ class EngineChoice:
             engine or ("openai" if base_urls else "embedded"), model, tuple(base_urls), api_key, options
         )
 
+    @property
+    def models(self) -> tuple[EngineChoice, ...]:
+        """The choice of each model, if several share the questions; else empty."""
+        if self.engine != "openai" or self.model is None or "," not in self.model:
+            return ()
+        names = [name.strip() for name in self.model.split(",")]
+        if "" in names or len(set(names)) < len(names):
+            raise InputError(
+                f"the models are {self.model!r}", hint="give different names, such as a,b", argument="model"
+            )
+        urls = self.base_urls * len(names) if len(self.base_urls) == 1 else self.base_urls
+        if len(urls) != len(names):
+            raise InputError(
+                f"{len(names)} models but {len(urls)} servers",
+                hint="give `base_urls` once for each model, in their order, or once for all",
+                argument="base_urls",
+            )
+        return tuple(
+            replace(self, model=name, base_urls=(url,)) for name, url in zip(names, urls, strict=True)
+        )
+
     def request_settings(self) -> dict[str, Any]:
         """Return what is added to every request to a server, for the record; empty for other engines."""
         if self.engine != "openai":
@@ -114,6 +136,10 @@ def open_engine(
         from distrivote.engines.own import own_engine
 
         return own_engine(own, choice.model, choice.options)
+    if choice.models:
+        from distrivote.engines.pooled import PooledEngine
+
+        return PooledEngine([open_engine(each, say=say, note=note) for each in choice.models])
     if choice.engine == "openai":
         from distrivote.engines.openai.engine import OpenAIEngine
 

@@ -59,6 +59,9 @@ class Ballot:
     notes: tuple[str, ...] = ()
     """Remarks about how the ballot was made, a sentence each."""
 
+    models: tuple[str, ...] = ()
+    """(n_trajectories,) The model of each trajectory if there are several; empty: all are of one model."""
+
     @classmethod
     def of(
         cls,

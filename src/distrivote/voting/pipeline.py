@@ -59,8 +59,17 @@ RELEASED: dict[type[object], type[object]] = {
 class Electorate:
     """A batch of pools, with results about them computed on first use."""
 
-    def __init__(self, pools: Pools, scaled: Pools | None = None, sized: bool = True) -> None:
+    def __init__(
+        self,
+        pools: Pools,
+        scaled: Pools | None = None,
+        sized: bool = True,
+        weights: FloatArray | None = None,
+    ) -> None:
         self.pools = pools
+        self.weights = weights
+        """(n_pools, n_columns) What each vote is worth to `auto`, if the pools have several models."""
+
         self._sized = sized
         """Whether the size of a confidence means the same in every pool."""
 
@@ -92,10 +101,13 @@ class Electorate:
         """Return the evidence of some pools: votes of all answers, scores of those with a confidence."""
         scaled = self.scaled
         found = evidence_of(scaled.measured.pools.rows(rows), self._sized)
-        if scaled.measured is scaled:
+        if scaled.measured is scaled and self.weights is None:
             return found
         pools = self.pools.rows(rows)
-        return found._replace(votes=sums_by_answer(pools, pools.answered.astype(np.float64)))
+        votes = pools.answered.astype(np.float64)
+        if self.weights is not None:
+            votes *= self.weights[rows]
+        return found._replace(votes=sums_by_answer(pools, votes))
 
     def probabilities(self, calibration: Calibration, trust: Trust) -> FloatArray:
         """Return (n_pools, n_answers) how probable each answer is."""
@@ -343,9 +355,11 @@ def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decisi
     preferences = np.full(len(winners), np.nan)
     rows = np.flatnonzero(surest != majority)
     preferences[rows] = odds[rows, surest[rows]] - odds[rows, majority[rows]]
-    other = (winners != decision.winners) & (decision.winners >= 0)
+    # Without confidences the majority decides (`_filled`), unless votes have weights.
+    silent = (decision.winners if electorate.weights is None else majority) < 0
+    other = (winners != decision.winners) & ~silent
     return decision._replace(
-        winners=np.where(decision.winners < 0, decision.winners, winners),
+        winners=np.where(silent, -1, winners),
         scores=np.where(other[:, None], posteriors(odds), decision.scores),
         kept=np.where(other[:, None], pools.answered, decision.kept),
         rejected=np.where(other, -1, decision.rejected),

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -116,11 +116,47 @@ def exp_of(logprobs: FloatArray, place: Callable[[int], str] = "confidence {}".f
     return logs
 
 
-def is_logprob(name: str | None) -> bool:
-    """Return whether a user says that confidences are log-probabilities; "logprob" is the only name."""
-    if name is not None and name != Scale.LOGPROB:
-        raise UnknownNameError("scale of confidences", name, [Scale.LOGPROB], argument="confidence_scale")
-    return name is not None
+def sigmoid_of(logits: FloatArray, place: Callable[[int], str] = "confidence {}".format) -> FloatArray:
+    """Return the probabilities of logits; raise InputError for the first whose is too small. NaN stays NaN.
+
+    >>> sigmoid_of(np.array([0.0, -2.0])).round(4).tolist()
+    [0.5, 0.1192]
+    """
+    low, _ = _range(logits)
+    if low < LOWEST:
+        index = int((logits < LOWEST).argmax())
+        raise InputError(
+            f"{place(index)} is {logits[index]:g}, and the probability of such a logit is below 1e-100",
+            hint="use auto or a vote by rank (bon, borda, mob), which take any numbers",
+            argument="confidence_scale",
+        )
+    odds = np.exp(-np.abs(logits))
+    probabilities: FloatArray = np.where(logits >= 0, 1.0, odds) / (1.0 + odds)
+    return probabilities
+
+
+Convert: TypeAlias = Callable[[FloatArray, Callable[[int], str]], FloatArray]
+_CONVERTERS: dict[str, Convert] = {"logprob": exp_of, "logit": sigmoid_of}
+
+
+def converter(name: str | None) -> Convert | None:
+    """Return how confidences of a named scale become positive ones: `logprob` by exp, `logit` by sigmoid."""
+    if name is not None and name not in _CONVERTERS:
+        raise UnknownNameError("scale of confidences", name, _CONVERTERS, argument="confidence_scale")
+    return None if name is None else _CONVERTERS[name]
+
+
+def made_positive(
+    classes: IntArray, values: FloatArray, offsets: IntArray, convert: Convert | None = None
+) -> tuple[FloatArray, str]:
+    """Return the values of pools as positive ones that vote alike by rank, and a note if they were not.
+
+    Pool i is [offsets[i]:offsets[i + 1]]; `convert` is what the user says about the scale.
+    """
+    if convert is not None:
+        return convert(values, "score {}".format), ""
+    scale = scale_of(classes, values)
+    return on_scale(scale, classes, values, offsets), NOTES[scale]
 
 
 @dataclass(slots=True)

@@ -20,9 +20,10 @@ from distrivote.voting.caveats import overrules, separations
 from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
 from distrivote.voting.lessons import Lessons, learned
 from distrivote.voting.methods import Method, method_of
+from distrivote.voting.models import EQUAL, Worth, among_models, comparable, note_on
 from distrivote.voting.pipeline import Decision, Electorate, Pipeline
 from distrivote.voting.probability import Calibration
-from distrivote.voting.scales import NOTES, Scale, check_confidences, exp_of, is_logprob, on_scale, scale_of
+from distrivote.voting.scales import NOTES, Scale, check_confidences, converter, on_scale, scale_of
 from distrivote.voting.tally import Outcome, Tally
 from distrivote.voting.tally_builder import tally_of
 from distrivote.voting.trust import Trust
@@ -35,6 +36,8 @@ def vote(
     *,
     calibration: Calibration | None = None,
     confidence_scale: str | None = None,
+    models: Sequence[str] | None = None,
+    worth: Worth = EQUAL,
 ) -> Tally:
     """Return the result of a method on one pool of answers and confidences.
 
@@ -47,8 +50,11 @@ def vote(
         method: A name such as "dis-gmm" or "wsc-top:0.1", a function (classes, confidences) -> class or
             scores, or a `Pipeline`.
         calibration: Where probabilities come from, instead of the default calibration.
-        confidence_scale: "logprob" for mean log-probabilities: their exp is used. `auto` and votes by rank
-            accept numbers of 0 and below without it.
+        confidence_scale: "logprob" for mean log-probabilities: their exp is used; "logit" for logits: their
+            sigmoid. `auto` and votes by rank accept numbers of 0 and below without it.
+        models: The model of each trajectory, if there are several: confidences are then compared within
+            each model only.
+        worth: What the votes of each model are worth to `auto`; by default all the same.
 
     >>> result = vote(["42", "41", "42", None, "7"], [15.2, 13.9, 14.8, 9.0, 12.1])
     >>> result.answer
@@ -60,15 +66,28 @@ def vote(
         ballot = answers
     else:
         ballot = Ballot.of(answers, confidences)
-    if is_logprob(confidence_scale):
-        ballot = replace(ballot, confidences=exp_of(ballot.confidences))
-    return tally_on(ballot, method_of(method), calibration or Calibration())
+    if (convert := converter(confidence_scale)) is not None:
+        ballot = replace(ballot, confidences=convert(ballot.confidences, "confidence {}".format))
+    if models is not None:
+        if len(models) != len(ballot.classes):
+            raise InputError(f"{len(ballot.classes)} answers but {len(models)} models: give one per answer")
+        ballot = replace(ballot, models=tuple(map(str, models)))
+    return tally_on(ballot, method_of(method), calibration or Calibration(), worth=worth)
 
 
 def tally_on(
-    ballot: Ballot, pipeline: Pipeline, calibration: Calibration, scale: Scale | None = None
+    ballot: Ballot,
+    pipeline: Pipeline,
+    calibration: Calibration,
+    scale: Scale | None = None,
+    worth: Worth = EQUAL,
 ) -> Tally:
-    """Return the result of a method on a ballot; `scale` is that of its file if it has several questions."""
+    """Return the result of a method on a ballot; `scale` is that of its file if it has several questions.
+
+    If its trajectories are of several models, `worth` is what these are worth.
+    """
+    if len(set(ballot.models)) > 1:
+        return _tally_of_models(ballot, pipeline, calibration, worth)
     values = ballot.confidences
     check_confidences(values, positive_for=pipeline.name if pipeline.needs_positive else None)
     scale = scale_of(ballot.classes, values) if scale is None else scale
@@ -80,6 +99,17 @@ def tally_on(
         scaled = make_pools(ballot.classes[None], values[None], len(ballot.labels))
     electorate = Electorate(pools, scaled, sized=scale is not Scale.STANDARD)
     return tally_of(ballot, electorate, pipeline, calibration)
+
+
+def _tally_of_models(ballot: Ballot, pipeline: Pipeline, calibration: Calibration, worth: Worth) -> Tally:
+    check_confidences(ballot.confidences)
+    values = comparable(ballot.confidences, ballot.models, ballot.classes)
+    ballot = replace(
+        ballot, confidences=values, notes=(*ballot.notes, note_on(ballot.classes, ballot.models, worth))
+    )
+    pools = make_pools(ballot.classes[None], values[None], len(ballot.labels))
+    weights = worth.of(ballot.models)[None]
+    return tally_of(ballot, Electorate(pools, sized=False, weights=weights), pipeline, calibration)
 
 
 def vote_batch(
@@ -112,8 +142,8 @@ def vote_batch(
         if not np.array_equal(offsets, other):
             raise InputError(_shape_difference(offsets, other))
     values = _floats(flat_confidences)
-    if is_logprob(confidence_scale):
-        values = exp_of(values, _place(offsets))
+    if (convert := converter(confidence_scale)) is not None:
+        values = convert(values, _place(offsets))
     pools = (_integers(flat_classes), values, offsets)
     pipelines = _pipelines(methods)
     if any(pipeline.trust is not None for pipeline in pipelines.values()):
@@ -144,6 +174,8 @@ def elect(
     calibration: Calibration | None = None,
     scale: Scale | None = None,
     trust: Trust | None = None,
+    models: Sequence[str] | None = None,
+    worth: Worth = EQUAL,
 ) -> dict[str, Outcome]:
     """Return the outcome of every pool by method, for pools in flat arrays.
 
@@ -154,9 +186,17 @@ def elect(
         methods: Names. `auto` judges each pool by itself, unless `trust` says how.
         calibration: Where probabilities come from; without one they are NaN.
         scale: How the confidences are weighed, if these are some pools of many; by default they decide it.
+        trust: How far the confidences can be trusted, if that was learned.
+        models: The model of each trajectory, if pools have several: `scale` does not count then.
+        worth: What the votes of each model are worth to `auto`.
     """
     pipelines = {name: pipeline.believing(trust) for name, pipeline in _pipelines(methods).items()}
-    return _elect(*_checked(classes, confidences, offsets), pipelines, calibration, scale)
+    pools = _checked(classes, confidences, offsets)
+    if models is None or len(set(models)) < 2:
+        return _elect(*pools, pipelines, calibration, scale)
+    check_confidences(pools[1], _place(pools[2]))
+    values, weights = among_models(*pools, models, worth)
+    return _elect(pools[0], values, pools[2], pipelines, calibration, Scale.POSITIVE, weights)
 
 
 def _elect(
@@ -166,7 +206,9 @@ def _elect(
     pipelines: dict[str, Pipeline],
     calibration: Calibration | None = None,
     scale: Scale | None = None,
+    weights: FloatArray | None = None,
 ) -> dict[str, Outcome]:
+    """Vote; `weights` are those of the trajectories in pools of several models."""
     needing = next((pipeline.name for pipeline in pipelines.values() if pipeline.needs_positive), None)
     check_confidences(confidences, _place(offsets), needing)
     n = len(offsets) - 1
@@ -175,9 +217,13 @@ def _elect(
     scale = scale_of(classes, confidences) if scale is None else scale
     if scale is not Scale.POSITIVE:
         scaled = blocks_of(classes, on_scale(scale, classes, confidences, offsets), offsets)
-    for block, on in zip(blocks_of(classes, confidences, offsets), scaled, strict=False):
-        sized = scale is not Scale.STANDARD
-        electorate = Electorate(block.pools, None if on is None else on.pools, sized)
+    weighty: Iterator[Block | None] = repeat(None)
+    if weights is not None:
+        weighty = blocks_of(classes, weights, offsets)
+    for block, on, weigh in zip(blocks_of(classes, confidences, offsets), scaled, weighty, strict=False):
+        sized = scale is not Scale.STANDARD and weigh is None
+        weight = None if weigh is None else weigh.pools.confidences
+        electorate = Electorate(block.pools, None if on is None else on.pools, sized, weight)
         for name, pipeline in pipelines.items():
             _record(outcomes[name], block, electorate, pipeline, calibration)
     return outcomes

@@ -15,8 +15,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from distrivote.defaults import N_SLOTS
-from distrivote.engines.base import BaseEngine, Job, Progress, Sampled, SamplingParams, Watch
+from distrivote.engines.base import BaseEngine, Job, NextTokens, Progress, Sampled, SamplingParams, Watch
 from distrivote.engines.llamacpp.files import BUILT_IN, model_file
 from distrivote.engines.llamacpp.model import LlamaContext, LlamaModel
 from distrivote.engines.llamacpp.threads import ThreadTuner
@@ -25,11 +27,15 @@ from distrivote.engines.tokens.long_prompts import not_sampled, too_long
 from distrivote.engines.tokens.sampling import Logits, TokenSampler
 from distrivote.errors import InputError
 from distrivote.problem import Message
+from distrivote.prompts import AUTO_WORKED
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
 _PROMPT = 0
 """The sequence that keeps the prompt; slots are the ones after it."""
+
+_N_NEXT = 100
+"""How many of the most probable first tokens are told."""
 
 
 class LlamaCppEngine(BaseEngine):
@@ -61,6 +67,8 @@ class LlamaCppEngine(BaseEngine):
             raise InputError(f"n_threads is {n_threads}: give 1 or more")
         path: Path = model_file(model, say)
         self.model = model if model == BUILT_IN or model.startswith("hf:") else path.name
+        if model == BUILT_IN:
+            self.template = AUTO_WORKED
         self._n_slots = n_slots
         self._n_threads = n_threads or _processors()
         self._tuner = None if n_threads else ThreadTuner(self._n_threads)
@@ -151,6 +159,23 @@ class LlamaCppEngine(BaseEngine):
         finally:
             for slot in live:
                 context.clear(slot)
+
+    def next_tokens(self, prompts: Sequence[Sequence[Message]]) -> Generator[tuple[int, NextTokens]]:
+        """Yield the most probable first tokens of the reply to each prompt."""
+        for number, messages in enumerate(prompts):
+            with self._call():
+                prompt = self._prompt(messages, SamplingParams(thinking=False))
+                refusal = self._refusal(messages, prompt)
+                if refusal is not None:
+                    raise InputError(refusal)
+                context = self._sized_context(1, len(prompt) + 1)
+                context.clear(_PROMPT)
+                logits = context.prefill(prompt, _PROMPT).astype(np.float64)
+            logprobs = logits - np.logaddexp.reduce(logits)
+            top = np.argsort(-logprobs)[:_N_NEXT].tolist()
+            pieces = self._llama.pieces
+            entries = tuple((pieces[token].decode(errors="replace"), float(logprobs[token])) for token in top)
+            yield number, NextTokens(entries, len(prompt) + 1)
 
     def _step(self, context: LlamaContext, live: dict[int, _Slot], prompt: list[int]) -> None:
         """Decode one token of every live trajectory and let it choose the next."""

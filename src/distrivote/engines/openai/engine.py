@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from distrivote.defaults import N_PARALLEL, K
-from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, Watch, job_of
+from distrivote.engines.base import BatchEngine, Job, NextTokens, Sampled, SamplingParams, Watch, job_of
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.discovery import Discovery
@@ -32,6 +32,7 @@ from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault
 from distrivote.engines.openai.forwarded import Forwarded
 from distrivote.engines.openai.loops import Connections, LoopThread, close_in
+from distrivote.engines.openai.many import ask_each, first_token_body, first_tokens
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import ENDPOINTS
 from distrivote.engines.openai.scheduler import Call, CallSettings, Note
@@ -252,6 +253,34 @@ class OpenAIEngine(BatchEngine):
         except Fault as fault:
             raise EngineError(fault.sentence) from fault
         return vectors_of(reply, len(texts))
+
+    def next_tokens(self, prompts: Sequence[Sequence[Message]]) -> Generator[tuple[int, NextTokens]]:
+        """Yield the most probable first tokens of the reply to each prompt, as they arrive."""
+        bodies = [first_token_body(self.model, messages, self._settings.extra) for messages in prompts]
+        for number, reply in self.ask_all("chat/completions", bodies):
+            yield number, first_tokens(reply)
+
+    def ask_all(
+        self, path: str, bodies: Sequence[Mapping[str, Any]], *, beside: bool = False
+    ) -> Generator[tuple[int, Any]]:
+        """Yield the number of each request and its reply, as they arrive; transient failures are retried.
+
+        `beside`: the path is outside the API, such as /pooling. The servers share the requests.
+        """
+        results: SimpleQueue[Any] = SimpleQueue()
+        work = ask_each(self._connected, path, bodies, self._settings.patience, results.put, beside=beside)
+        with self._call():
+            future = self._thread.submit(_then(work, lambda: results.put(_END)))
+            try:
+                while (item := results.get()) is not _END:
+                    yield item
+                future.result()
+            except Fault as fault:
+                raise fault.error() from fault
+            except CancelledError:
+                raise _closed_while_sampling() from None
+            finally:
+                future.cancel()
 
     async def models(self) -> list[str]:
         """Return the names of the models that the first server has; none if it does not list them."""
