@@ -35,6 +35,7 @@ LAYERS = [
     {"flow_async"},
     {"store"},
     {"benchmarks"},
+    {"scorers"},
     {"generation"},
     {"evaluation"},
     {"simulation"},
@@ -46,7 +47,8 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
 EDGE = {
-    "engines", "integrations", "flow_async", "store", "benchmarks", "report", "server", "cli", "__main__",
+    "engines", "integrations", "flow_async", "store", "benchmarks", "scorers", "report", "server", "cli",
+    "__main__",
 }  # fmt: skip
 EDGE_FILES = {
     "answers/code/sandbox.py",

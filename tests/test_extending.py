@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,8 @@ def test_an_example_is_short_and_runs(script: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_page_runs(command: str, tmp_path: Path, warm: Warm) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    if command.startswith("score run "):
+        shutil.copytree(ROOT / "examples" / "runs" / "qwen2.5-coder-notes", tmp_path / "run")
     ran = warm.run(shlex.split(command), tmp_path)
     assert ran.code == 0, ran.err
     assert ran.out

@@ -23,6 +23,9 @@ FACES = {
         ask_document json_schema number solution_document split_document stored_trajectory_document
         summary_document tally_document trajectory_document trajectory_documents
     """,
+    "scorers": """
+        Reply ScoreInterrupted ScoreProgress ScoreResult Scored Scorer score_run
+    """,
     "simulation": """
         Drawn MeasuredRun Preset Simulation VoteBound draw expected_bound measured plan presets
         presets_named simulate tail_ratio tail_ratio_derivative theory typical vote_accuracy with_auroc

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from distrivote.poll import Poll
     from distrivote.problem import Problem
     from distrivote.reading import Reading
+    from distrivote.scorers.run import ScoreResult, score_run
+    from distrivote.scorers.scorer import Reply
     from distrivote.solution import Solution
     from distrivote.steering import BudgetForcing, DeepConfOnline, DistriVotingOnline, SelfStepConf
     from distrivote.trajectory import Trajectory
@@ -51,9 +53,11 @@ __all__ = [
     "Poll",
     "Problem",
     "Reading",
+    "Reply",
     "RunInterrupted",
     "RunResult",
     "SamplingParams",
+    "ScoreResult",
     "SelfStepConf",
     "Solution",
     "Split",
@@ -72,6 +76,7 @@ __all__ = [
     "open",
     "parse_method",
     "sample",
+    "score_run",
     "solution_of",
     "solve",
     "solve_many",
@@ -93,6 +98,8 @@ __getattr__ = face(
         "poll": "Poll",
         "problem": "Problem",
         "reading": "Reading",
+        "scorers.run": "ScoreResult score_run",
+        "scorers.scorer": "Reply",
         "solution": "Solution",
         "steering": "BudgetForcing DeepConfOnline DistriVotingOnline SelfStepConf",
         "trajectory": "Trajectory",

@@ -88,9 +88,15 @@ BENCHMARK = Role(
     "a function () -> problems or pairs of question and answer, or a Benchmark",
 )
 IMPORTER = Role("format", "distrivote.importers", "format", "a function (path) -> rows as dicts, or a Format")
+SCORER = Role(
+    "scorer",
+    "distrivote.scorers",
+    "scorer",
+    "a function (reply) -> number, or an object with score_all(replies)",
+)
 ROLES = (
     *(METHOD, FILTER, MEASURE, SPLITTER, ANSWER, SAME),
-    *(STEERING, STOP_RULE, ENGINE, BENCHMARK, IMPORTER),
+    *(STEERING, STOP_RULE, ENGINE, BENCHMARK, IMPORTER, SCORER),
 )
 
 

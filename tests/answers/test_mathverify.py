@@ -232,6 +232,7 @@ TOO_MUCH = [
 ]
 
 
+@pytest.mark.slow
 @needs_math_verify
 @pytest.mark.parametrize(
     ("n", "attack"),
@@ -266,6 +267,7 @@ def test_what_was_given_up_is_noted_and_not_tried_again(monkeypatch: pytest.Monk
     )
 
 
+@pytest.mark.slow
 @needs_math_verify
 def test_a_pool_of_100_attacks_ends_and_its_frequent_answers_are_told_apart(strict: MathVerifier) -> None:
     attacks = [f"{attack} + {i}" for i in range(9) for attack in ATTACKS][:100]
@@ -311,6 +313,7 @@ def test_a_worker_that_was_killed_is_replaced(verifier: MathVerifier) -> None:
     assert verifier.equal()("4(x+1)", "4x+4")
 
 
+@pytest.mark.slow
 @posix
 @needs_math_verify
 def test_a_worker_that_does_not_react_is_replaced() -> None:

@@ -236,4 +236,4 @@ def test_import_and_evaluate_take_log_probabilities(cli: Cli) -> None:
 
 def test_another_name_of_a_scale_is_an_error(cli: Cli) -> None:
     make_file("a.csv", NEGATIVE)
-    assert "scale of confidences" in cli("vote", "a.csv", "--confidence-scale", "logit", code=2)[1]
+    assert "scale of confidences" in cli("vote", "a.csv", "--confidence-scale", "decibel", code=2)[1]

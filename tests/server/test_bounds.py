@@ -40,6 +40,7 @@ def ask(app: Any, value: Any) -> tuple[int, dict[str, Any]]:
     return reply.status, json.loads(reply.body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", list(bodies()), ids=lambda body: body.name)
 def test_no_request_costs_more_than_50_mb(body: Body, app: Any) -> None:
     assert len(body.content) <= 4_000_000

@@ -56,6 +56,7 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 OPERATIONS = _operations(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [operation.label for operation in OPERATIONS])
 def test_made_up_requests_never_fail_the_server(operations: dict[str, Any], label: str) -> None:
     ask(operations[label], GenerationMode.POSITIVE)

@@ -197,3 +197,7 @@ def test_jobs_have_controllers_of_their_own() -> None:
     ]
     assert found == [(0, ENDED), (0, "stop"), (1, "stop"), (1, "stop")]
     assert [each.trajectory.finish_reason for each in Steered().sample_all(jobs, None)] == ["stop"] * 4
+
+
+def test_it_has_a_name() -> None:
+    assert DistriVotingOnline().name == "DistriVoting online"

@@ -23,7 +23,7 @@ from distrivote.steering import (
     replay,
     thresholds,
 )
-from distrivote.trajectory import Insertion, Interventions
+from distrivote.trajectory import Insertion, Interventions, Trajectory
 from strategies import LAW, MANY
 
 NAN = math.nan
@@ -838,3 +838,15 @@ def test_an_end_of_thinking_is_found_however_it_is_cut(tokens: list[str], n_wait
     if reply.record.n_reflections < n_waits:
         assert end not in "".join(shown)
     assert {*shown} <= {*tokens, "\0"}
+
+
+def test_its_settings_and_what_it_did_are_told() -> None:
+    rule = SelfStepConf(alpha=0.7, delta=0.9, reflection="wait")
+    assert rule.settings() == {"alpha": 0.7, "delta": 0.9, "reflection": "wait"}
+    stream = rule.start()
+    for text, value in (("a\n\n", 10.0), ("b\n\n", 8.0)):
+        stream.push(text, value)
+    once = Trajectory("a\n\nb\n\n", interventions=stream.record())
+    # The second step has 8 of the threshold of 10, which is below delta.
+    assert rule.told([once]) == "0 reflections, lowest step at 0.80 of the threshold (reflects below 0.9)"
+    assert rule.told([]) == "0 reflections; no trajectory has two steps to compare"

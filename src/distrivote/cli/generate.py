@@ -163,7 +163,7 @@ def generate(
 
     check_budget(budget)
     max_tokens_total = limits.n_tokens()
-    controller, choice = steering.chosen(), model.choice()
+    controller, choice = steering.chosen(), model.choice_of_one()
     settings = RunSettings(
         *(put.put(asked.load()), sampling.params(choice), controller, budget, asked.limit),
         rule=stop_rule(stop_when),

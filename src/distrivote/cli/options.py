@@ -101,7 +101,8 @@ FileSignal = Annotated[
         "--signal",
         metavar="NAME",
         help="The measure to vote with: answer-step, mean, tail, lowest-group, entropy, logprob,"
-        " self-certainty, length, a column, or auto for a mix weighed by what each is worth.",
+        " self-certainty, length, a column (of a run: one of distrivote score), or auto for a mix weighed by"
+        " what each is worth.",
         show_default=False,
         rich_help_panel=_VOTE,
     ),
@@ -376,7 +377,8 @@ class ColumnOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="logprob: the confidences are mean log-probabilities, and exp of them counts.",
+            help="logprob: the confidences are mean log-probabilities, and exp of them counts; logit: their"
+            " sigmoid does.",
             show_default=False,
         ),
     ] = None
@@ -393,7 +395,7 @@ class ColumnOptions(OptionGroup):
         """Return what the options say about the columns of a file."""
         from distrivote.store.columns import CONFIDENCE
         from distrivote.store.tables.source import Columns
-        from distrivote.voting.scales import is_logprob
+        from distrivote.voting.scales import converter
 
         return Columns(
             question=self.question_column,
@@ -403,7 +405,7 @@ class ColumnOptions(OptionGroup):
             truth=self.truth_column,
             named=self.confidence_column is not None,
             positive_for=positive_for,
-            logprob=is_logprob(self.confidence_scale),
+            convert=converter(self.confidence_scale),
         )
 
 

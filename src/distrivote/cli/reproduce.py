@@ -156,7 +156,7 @@ def reproduce(
 
     if tokens_per_second is not None and tokens_per_second <= 0:
         raise InputError(f"tokens_per_second is {tokens_per_second:g}: give a number above 0")
-    choice, cluster = model.choice(), machines.cluster()
+    choice, cluster = model.choice_of_one(), machines.cluster()
     settings = model_settings(model.model, thinking)
     room = choice.default_max_tokens if choice.engine == "embedded" else DEFAULT_MAX_TOKENS
     on_ray = asdict(machines) if cluster is not None else {}

@@ -125,6 +125,7 @@ def show(
             ],
             ["question", "trajectories", "tokens", "truth"],
         )
+        _say_scores(stored)
         return
     if system is not None:
         _print_lines(f"system message: {system}")
@@ -146,10 +147,25 @@ def show(
         _print_classes(stored, question)
         note(*(each for each in table.notes if each not in noted))
     else:
-        _print_sample(stored.row(question, sample))
+        _print_sample(stored.row(question, sample), _scores_of(stored, question, sample))
 
 
-def _print_sample(row: Row) -> None:
+def _say_scores(run: Run) -> None:
+    """Print which columns scorers have added, and how many scores each has."""
+    from distrivote.store.runs.scores import known_scores
+
+    for name in run.score_names:
+        column = run.scores(name)
+        say(f"{name}: {len(known_scores(column.table())):,} scores by {column.record.scorer}")
+
+
+def _scores_of(run: Run, question: str, sample: int) -> dict[str, float | None]:
+    table = run.table(("sample", *run.score_names), question)
+    row: dict[str, Any] = next((row for row in table.to_pylist() if row["sample"] == sample), {})
+    return {name: row.get(name) for name in run.score_names}
+
+
+def _print_sample(row: Row, scores: dict[str, float | None]) -> None:
     """Print the stored facts of a trajectory, then its text."""
     from rich.padding import Padding
 
@@ -159,6 +175,9 @@ def _print_sample(row: Row) -> None:
     console = open_console(sys.stdout)
     console.print()
     console.print(Padding(facts_of(row), (0, 0, 0, 2), expand=False), style="dim")
+    if scores:
+        shown = (f"{name} {'–' if value is None else f'{value:.6g}'}" for name, value in scores.items())
+        console.print(Padding(" · ".join(shown), (0, 0, 0, 2), expand=False), style="dim")
     console.print()
     if row.text:
         console.print(trajectory_text(trajectory_of(row)))
@@ -257,7 +276,7 @@ def export(
         written = count(export_run(stored, output), "trajectory")
     else:
         columns = ["question_id", "sample", "answer", "confidence", "ground_truth", "correct", "n_tokens"]
-        table = stored.table(columns)
+        table = stored.table([*columns, *stored.score_names])
         with writing(output) as writer:
             writer.write(table)
         written = count(table.num_rows, "row")

@@ -39,7 +39,8 @@ Model = Annotated[
     typer.Option(
         metavar="MODEL",
         help="A GGUF file, hf:ORG/REPO/FILE or the built-in smollm2-135m; for a server the name of its"
-        " model, for vllm and transformers a folder or ORG/NAME.",
+        " model, for vllm and transformers a folder or ORG/NAME. A,B: models of servers that vote together,"
+        " one for each --base-url.",
         show_default=False,
     ),
 ]
@@ -207,6 +208,17 @@ class ModelOptions(OptionGroup):
             show_default=False,
         ),
     ] = None
+
+    def choice_of_one(self) -> EngineChoice:
+        """Return the engine for a run, whose rows do not say which model they are of."""
+        from distrivote.errors import InputError
+
+        choice = self.choice()
+        if choice.models:
+            raise InputError(
+                f"a run is of one model, and these are {choice.model}", hint="sample a run with each"
+            )
+        return choice
 
     def choice(self) -> EngineChoice:
         """Return the engine that the options describe."""

@@ -33,10 +33,11 @@ _OPTIONS = {
             "max_spool",
             "max_tokens",
             "method",
+            "name",
         ),
         *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
         *("calibration", "max_error", "min_probability", "partial", "run", "run_code", "shard", "stop_when"),
-        *("strict", "token_confidences", "upstream_key"),
+        *("strict", "texts", "token_confidences", "upstream_key"),
     )
 }
 _OFF = ("None", "False")

@@ -41,6 +41,7 @@ from distrivote.store.tables.classes import questions_of
 from distrivote.store.tables.questions import QuestionCameBack, Questions, hold_questions, stream_questions
 from distrivote.store.tables.source import Columns, is_run, open_table
 from distrivote.store.tables.truth import Judge
+from distrivote.voting.scales import Convert, made_positive
 
 READS = ("measures", "lengths", "steps", "traces", "top-mass")
 """What an experiment may need beyond answers and confidences."""
@@ -92,7 +93,7 @@ def load_pool_sets(
                 empty.append(path)
                 notes += [*run.notes, f"{path} holds no trajectories yet: it is left out"]
                 continue
-            found = [_of_run_by(run, signal, reads, notes)]
+            found = [_of_run_by(run, signal, reads, notes, columns.convert if columns else None)]
         else:
             found = list(_of_table(path, columns or Columns(), signal, same, notes))
             if "lengths" in reads:
@@ -117,14 +118,21 @@ def load_pool_sets(
 # Runs
 
 
-def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list[str]) -> PoolSet:
+def _of_run_by(
+    run: Run,
+    signal: str | None,
+    reads: Collection[str],
+    notes: list[str],
+    convert: Convert | None = None,
+) -> PoolSet:
     """Return the set of a run that votes with a signal."""
     own = {column: name for name, column in reversed(MEASURES.items())}
     signal = DEFAULT_MEASURE if signal is None else own.get(signal, signal)
-    if signal in MEASURES:
-        return _of_run(run, signal, reads, notes)
+    if signal in MEASURES or signal in run.score_names:
+        return _of_run(run, signal, reads, notes, convert)
     if signal not in (AUTO, LENGTH, N_TOKENS):
-        raise UnknownNameError("signal", signal, [*MEASURES, LENGTH, AUTO], argument="signal")
+        known = [*MEASURES, LENGTH, AUTO, *run.score_names]
+        raise UnknownNameError("signal", signal, known, argument="signal")
     found = _of_run(run, DEFAULT_MEASURE, {*reads, "measures"}, notes)
     if signal != AUTO:
         return by_length(found)
@@ -133,21 +141,33 @@ def _of_run_by(run: Run, signal: str | None, reads: Collection[str], notes: list
     return mixed
 
 
-def _of_run(run: Run, measure: str, reads: Collection[str], notes: list[str]) -> PoolSet:
-    name = run.folder.name
-    wanted = [QUESTION_ID, ANSWER_CLASS, "correct", "k", "n_tokens", MEASURES[measure], SOURCE]
+def _of_run(
+    run: Run, measure: str, reads: Collection[str], notes: list[str], convert: Convert | None = None
+) -> PoolSet:
+    name, column = run.folder.name, MEASURES.get(measure, measure)
+    wanted = [QUESTION_ID, ANSWER_CLASS, "correct", "k", "n_tokens", column, SOURCE]
     wanted += [GROUND_TRUTH]
     if "measures" in reads:
-        wanted += [column for column in MEASURES.values() if column not in wanted]
+        wanted += [each for each in (*MEASURES.values(), *run.score_names) if each not in wanted]
     if "lengths" in reads:
         wanted += ["step_ends", "reflections", "text", "seconds"]
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
     check_ks(table, name, advice="evaluate them apart")
-    if MEASURES[measure] in SOURCED:
+    if column in SOURCED:
         check_sources(table, name)
-    arrays = _run_arrays(table, measure, reads)
     starts = question_starts(table)
+    arrays = _run_arrays(table, column, reads)
+    offsets = np.array([*starts, len(table)])
+    for each in {*run.score_names}.intersection(table.column_names):
+        values, note = made_positive(
+            arrays["classes"], _floats(table, each), offsets, convert if each == column else None
+        )
+        if each == column:
+            arrays[CONFIDENCE] = values
+            notes += [f"{name}: {note}"] if note else []
+        if "measures" in reads:
+            arrays[f"measure {each}"] = values
     pools, n_unknown = [], 0
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         span = slice(start, end)
@@ -209,14 +229,18 @@ def _with_top_mass(run: Run, pool: Pool) -> Pool:
     return dataclasses.replace(pool, top_mass=np.array(means), top_mass_99=np.array(shares))
 
 
-def _run_arrays(table: pa.Table, measure: str, reads: Collection[str]) -> dict[str, Any]:
+def _floats(table: pa.Table, column: str) -> Floats:
+    return np.asarray(table[column].to_numpy(), dtype=np.float64)
+
+
+def _run_arrays(table: pa.Table, confidence: str, reads: Collection[str]) -> dict[str, Any]:
     def floats(column: str) -> Floats:
-        return np.asarray(table[column].to_numpy(), dtype=np.float64)
+        return _floats(table, column)
 
     arrays = {
         "classes": table[ANSWER_CLASS].fill_null(-1).to_numpy().astype(np.int64),
         "truth": table["correct"].cast(pa.int8()).fill_null(UNKNOWN).to_numpy(),
-        CONFIDENCE: floats(MEASURES[measure]),
+        CONFIDENCE: floats(confidence),
     }
     for name, column in MEASURES.items() if "measures" in reads else ():
         if name != "perplexity":  # the same number as logprob, the geometric mean probability

@@ -24,6 +24,8 @@ def by_mix(source: PoolSet) -> tuple[PoolSet, dict[str, float]]:
     The mix uses the measures that are missing for the fewest answers.
     """
     pools = source.pools
+    if not pools:
+        return source, {}
     names = dict.fromkeys(name for pool in pools for name in pool.measures)
     signals = {name: np.concatenate([confidence_of(pool, name) for pool in pools]) for name in names}
     if all(pool.n_tokens is not None for pool in pools):

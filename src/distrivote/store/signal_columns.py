@@ -1,7 +1,7 @@
 """Which measure of confidence a vote uses, by name; and several measures of a file combined into one.
 
 A signal is a measure of `schema.MEASURES`, by its name or its column's name, `length` (the number of tokens:
-shorter is more confident), or any other column of a file.
+shorter is more confident), any other column of a file, or one that a scorer added to a run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from distrivote.store.tables.classes import questions_of
 from distrivote.store.tables.faults import json_object
 from distrivote.store.tables.questions import Questions, hold_questions
 from distrivote.store.tables.source import STDIN, AnswerTable, Columns, open_table
+from distrivote.voting.scales import made_positive
 from distrivote.voting.signals import combine, fullest
 
 AUTO = "auto"
@@ -72,10 +73,12 @@ def mixed_questions(path: str, columns: Columns, same: Same | None = None) -> Mi
     found: dict[str, list[Questions]] = {}
     tables: dict[str, AnswerTable] = {}
     refusals: list[InputError] = []
-    names = _names_there(path, columns)
+    names, added = _names_there(path, columns)
     columns = replace(columns, positive_for="a mix of signals")
     for name in names:
-        with open_table(path, with_signal(columns, name), same) as table:
+        # Scores from outside may be any numbers.
+        read = replace(columns, positive_for=None) if name in added else columns
+        with open_table(path, with_signal(read, name), same) as table:
             try:
                 found[name], tables[name] = list(questions_of(table, hold_questions)), table
             except InputError as error:
@@ -92,9 +95,12 @@ def mixed_questions(path: str, columns: Columns, same: Same | None = None) -> Mi
     weights: dict[str, dict[str, float]] = {}
     classes = np.concatenate([block.classes for block in blocks])
     every = {name: np.concatenate([block.confidences for block in some]) for name, some in found.items()}
+    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
+    pools = np.concatenate([[0], np.cumsum(sizes)])
+    for name in added & {*every}:
+        every[name] = made_positive(classes, every[name], pools)[0]
     values = fullest(every, classes)
     notes = tuple(tables[next(iter(values))].notes)
-    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
     of = np.concatenate([_models(block) for block in blocks])
     mixed = np.empty(len(classes))
     for model in dict.fromkeys(of.tolist()):
@@ -115,11 +121,14 @@ def _known(columns: Columns) -> list[str]:
     return list(dict.fromkeys([*own, *MEASURES.values(), N_TOKENS]))
 
 
-def _names_there(path: str, columns: Columns) -> Sequence[str]:
+def _names_there(path: str, columns: Columns) -> tuple[Sequence[str], set[str]]:
+    """Return the signals of a file, and which of them scorers have added to a run."""
     with open_table(path, replace(columns, confidence=None)) as table:
         next(iter(table.batches()), None)  # raises the error of a file that can't be read
         there = column_names(table)
-    return [name for name in _known(columns) if name in there]
+        known = _known(columns)
+        added = [name for name in there if name not in known] if table.kind == "run" else []
+    return [name for name in (*known, *added) if name in there], set(added)
 
 
 def column_names(table: AnswerTable) -> Sequence[str]:
@@ -128,7 +137,7 @@ def column_names(table: AnswerTable) -> Sequence[str]:
         from distrivote.store.runs.run import Run
 
         run = Run.open(table.name, partial=table.columns.partial)
-        stored = run.table([*dict.fromkeys(MEASURES.values()), N_TOKENS])
+        stored = run.table([*dict.fromkeys(MEASURES.values()), N_TOKENS, *run.score_names])
         return [name for name in stored.column_names if stored[name].null_count < len(stored)]
     if table.kind == "parquet":
         import pyarrow.parquet as pq
@@ -150,7 +159,7 @@ def _models(block: Questions) -> np.ndarray:
 
 
 def weight_words(weights: dict[str, float]) -> str:
-    """Return a mix in words, the heaviest first."""
-    shown = sorted(weights.items(), key=lambda item: -item[1])
+    """Return a mix in words, the heaviest first; equal ones, but for rounding, by name."""
+    shown = sorted(weights.items(), key=lambda item: (-round(item[1], 9), item[0]))
     heavy = [f"{name} {weight:.0%}" for name, weight in shown if weight >= 0.005]
     return ", ".join(heavy) if heavy else "none: no signal tells right from wrong here, so votes alone count"

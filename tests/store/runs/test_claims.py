@@ -288,6 +288,7 @@ def test_a_copy_without_its_claims_is_not_whole(tmp_path: Path) -> None:
     assert Run.open(tmp_path).done() == {("q", 0), ("q", 1)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["vote"], ["show"], ["evaluate"], ["compact"], ["export", "-o", "out.csv"]]
 )

@@ -26,6 +26,7 @@ from distrivote.store.tables import questions as questions_module
 from distrivote.store.tables import text as table_text
 from distrivote.store.tables.questions import QuestionCameBack, hold_questions, stream_questions
 from distrivote.store.tables.source import Columns, open_table
+from distrivote.voting.scales import exp_of
 
 Record = dict[str, Any]
 ROWS: list[Record] = [
@@ -497,7 +498,7 @@ def test_the_column_of_the_confidence_may_be_missing_if_nobody_named_it(tmp_path
 def test_log_probabilities_become_their_exp(tmp_path: Path, suffix: str) -> None:
     rows: list[Record] = [{"question_id": "q", "answer": "x", "confidence": c} for c in (-0.5, 0.0, None)]
     path = write(tmp_path / f"a.{suffix}", rows)
-    (found,) = grouped(path, Columns(positive_for="dis-gmm", logprob=True))
+    (found,) = grouped(path, Columns(positive_for="dis-gmm", convert=exp_of))
     assert [confidence for _, confidence in found[2]] == [math.exp(-0.5), 1.0, None]
     (found,) = grouped(path, Columns())
     assert [confidence for _, confidence in found[2]] == [-0.5, 0.0, None]
@@ -507,7 +508,7 @@ def test_log_probabilities_become_their_exp(tmp_path: Path, suffix: str) -> None
 @pytest.mark.parametrize(("value", "said"), [(0.5, "0 or below"), (-2000.0, "not the sum")])
 def test_what_is_no_log_probability_is_named(tmp_path: Path, suffix: str, value: float, said: str) -> None:
     rows: list[Record] = [{"question_id": "q", "answer": "x", "confidence": c} for c in (-0.5, value)]
-    message = fault(write(tmp_path / f"a.{suffix}", rows), Columns(logprob=True))
+    message = fault(write(tmp_path / f"a.{suffix}", rows), Columns(convert=exp_of))
     place = {"jsonl": "line 2", "csv": "line 3", "parquet": "row 2"}[suffix]
     assert f"{place}: confidence is {value:g}" in message
     assert said in message

@@ -23,6 +23,7 @@ from distrivote.store.runs.listing import aside_notes, check_complete, list_part
 from distrivote.store.runs.parts import Part, first_of_each, read_part, replace_parts, write_part
 from distrivote.store.runs.run import KEYS, manifest_of
 from distrivote.store.runs.schema import SCHEMA
+from distrivote.store.runs.scores import compact_scores
 
 MAX_PART = 64 << 20
 """In bytes."""
@@ -108,7 +109,8 @@ def _compacted(run: Folder, same: Same | None, max_bytes: int) -> Compaction:
     if graded != manifest:
         graded.save(run)
     n_doubled = len(slim) - len(order)
-    notes = (*aside_notes(listing), *grading.notes, *remarks.notes)
+    scored = compact_scores(run, lambda: secrets.token_hex(6))
+    notes = (*aside_notes(listing), *grading.notes, *remarks.notes, *scored)
     return Compaction(len(listing.parts), len(groups), len(order), n_doubled, notes)
 
 

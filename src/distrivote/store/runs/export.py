@@ -1,7 +1,7 @@
 """A run -> a copy to share: what a vote or an evaluation needs, in one part, and no texts.
 
-Questions, replies, addresses of servers and values per token are left out; answers, measures and steps are
-kept.
+Questions, replies, addresses of servers and values per token are left out; answers, measures, steps and
+added scores are kept.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import secrets
 import pyarrow as pa
 
 from distrivote.store.results.files import new_folder
+from distrivote.store.runs.folder import folder_at
 from distrivote.store.runs.parts import FOLDER, write_part
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import SCHEMA
+from distrivote.store.runs.scores import copy_scores
 
 LEFT_OUT = ("server", "question", "text", "token_ends", "token_confidences", "token_logprobs", "top_logprobs")
 
@@ -29,4 +31,5 @@ def export_run(run: Run, folder: str | os.PathLike[str]) -> int:
         (beside / FOLDER).mkdir()
         run.graded_manifest.save(beside)
         write_part(beside, secrets.token_hex(6), 0, pa.table(columns, schema=SCHEMA))
+        copy_scores(run.folder, folder_at(beside), lambda: secrets.token_hex(6))
     return len(table)

@@ -58,6 +58,10 @@ class Folder(Protocol):
         """Return whether there is such a file."""
         ...
 
+    def within(self, name: str) -> Folder:
+        """Return a folder inside it, whether it exists or not."""
+        ...
+
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a file for random access."""
         ...
@@ -158,6 +162,9 @@ class LocalFolder:
 
     def has(self, name: str) -> bool:
         return os.path.isfile(self.path / name)
+
+    def within(self, name: str) -> LocalFolder:
+        return LocalFolder(self.path / name)
 
     def open(self, name: str) -> BinaryIO:
         return open(self.path / name, "rb")

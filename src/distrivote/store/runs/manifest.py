@@ -163,7 +163,7 @@ class Manifest:
             raw = file.read(_LARGEST + 1)
         if len(raw) > _LARGEST:
             raise InputError(f"{path} is larger than {_LARGEST >> 20} MB: it is not the manifest of a run")
-        is_sealed = _is_sealed(raw)
+        is_whole = is_sealed(raw)
         try:
             content = json.loads(raw, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
@@ -178,7 +178,7 @@ class Manifest:
             )
         names = [f.name for f in dataclasses.fields(cls)]
         # Runs of earlier versions have no checksum, and no field that this version does not know.
-        if is_sealed is False or (is_sealed is None and not {*content} <= {*names}):
+        if is_whole is False or (is_whole is None and not {*content} <= {*names}):
             raise InputError(
                 f"{path} is damaged or was edited (its checksum does not fit): restore it from a copy"
             )
@@ -244,13 +244,13 @@ class Manifest:
         return folder_at(run).create(NAME, self._content())
 
     def _content(self) -> bytes:
-        return _sealed(json.dumps(dataclasses.asdict(self), indent=2).encode())
+        return sealed(json.dumps(dataclasses.asdict(self), indent=2).encode())
 
 
-def _sealed(content: bytes) -> bytes:
+def sealed(content: bytes) -> bytes:
     """Return a JSON object with a last field added: the checksum of the bytes before it.
 
-    >>> _is_sealed(_sealed(b'{"a": 1}'))
+    >>> is_sealed(sealed(b'{"a": 1}'))
     True
     """
     before = content.removesuffix(b"}").rstrip() + b",\n"
@@ -261,7 +261,7 @@ def _seal(before: bytes) -> bytes:
     return b'%s: "%08x"\n}\n' % (_CHECKSUM, zlib.crc32(before))
 
 
-def _is_sealed(raw: bytes) -> bool | None:
+def is_sealed(raw: bytes) -> bool | None:
     """Return whether the checksum of a manifest matches; None if there is no checksum."""
     before, found, _ = raw.rpartition(_CHECKSUM)
     return raw == before + _seal(before) if found else None

@@ -115,6 +115,9 @@ class ObjectFolder:
             found = self._system.get_file_info(self._at(name))
         return bool(found.type == fs.FileType.File)
 
+    def within(self, name: str) -> ObjectFolder:
+        return type(self)(f"{self.address}/{name}", self._system, self._at(name))
+
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
         with self._asking(name):

@@ -199,12 +199,18 @@ while pyarrow starts its first thread is aborted (seen in 1 of 40 exports of a s
 
 
 def read_part(
-    part: Part, columns: Sequence[str], question_id: str | None = None, most: int | None = None
+    part: Part,
+    columns: Sequence[str],
+    question_id: str | None = None,
+    most: int | None = None,
+    *,
+    schema: pa.Schema = SCHEMA,
 ) -> pa.Table:
     """Return columns of a part, or of one question in it, with nulls for missing columns.
 
     `question_id` must be among the columns if only one question is requested. Content that would take more
-    than `most` bytes of memory is not read; None: the default limit for a file of its size.
+    than `most` bytes of memory is not read; None: the default limit for a file of its size. `schema` has the
+    types.
 
     Raises FileNotFoundError if it has been merged since, ValueError if it is damaged.
     """
@@ -213,13 +219,13 @@ def read_part(
         with part.run.open(f"{FOLDER}/{part.name}") as source:
             metadata = pq.read_metadata(source)
             check_declared(metadata, part.n_bytes, most)
-            schema = metadata.schema.to_arrow_schema()
-            known = set(schema.names)
+            stored = metadata.schema.to_arrow_schema()
+            known = set(stored.names)
             there = [name for name in columns if name in known]
             ours = _is_ours(part)
             # Distinct texts are read faster without a dictionary, and only foreign parts repeat texts.
             held_once = [
-                name for name in text_columns(schema) if name in there and (name in DICTIONARIES or not ours)
+                name for name in text_columns(stored) if name in there and (name in DICTIONARIES or not ours)
             ]
             groups = _groups_with(part, metadata, question_id)
             file = pq.ParquetFile(
@@ -232,7 +238,7 @@ def read_part(
             table = file.read_row_groups(groups, there, use_threads=part.n_bytes > _LARGE)
         n_bytes = table.nbytes + sum(n_bytes_repeated(table[name]) for name in held_once)
         _require(n_bytes <= most, "its content would not fit into memory")
-        fields = [SCHEMA.field(name) for name in columns]
+        fields = [schema.field(name) for name in columns]
         arrays = [
             table[field.name].cast(field.type) if field.name in known else pa.nulls(len(table), field.type)
             for field in fields

@@ -8,6 +8,7 @@ merging in `compaction`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.parts import first_of_each, read_part
 from distrivote.store.runs.rows import Row, rows_of, trajectory_of
 from distrivote.store.runs.schema import SCHEMA
+from distrivote.store.runs.scores import ScoreColumn, is_scored, score_names, scores_of
 from distrivote.store.runs.sources import SOURCE, SOURCED, mixed_sources, source_notes
 from distrivote.store.tables.parquet_sizes import allowance
 from distrivote.trajectory import Trajectory
@@ -66,7 +68,13 @@ class Run:
     """A stored run, as it was when it was opened."""
 
     def __init__(
-        self, folder: Folder, manifest: Manifest, listing: Listing, same: Same | None = None
+        self,
+        folder: Folder,
+        manifest: Manifest,
+        listing: Listing,
+        same: Same | None = None,
+        *,
+        partial: bool = False,
     ) -> None:
         self.folder, self.path, self.manifest = folder, folder.address, manifest
         self._kind = same if isinstance(same, Kind) else None
@@ -76,6 +84,8 @@ class Run:
         self._listing = listing
         self._unread: dict[str, str] = {}
         self._mixed: set[str] = set()
+        self._partial = partial
+        self._scores: dict[str, ScoreColumn] = {}
 
     @classmethod
     def open(cls, path: Place, same: Same | None = None, *, partial: bool = False) -> Self:
@@ -88,7 +98,7 @@ class Run:
         folder = folder_at(path)
         manifest, listing = manifest_of(folder), list_parts(folder)
         check_complete(listing, folder.address, partial=partial)
-        return cls(folder, manifest, listing, same)
+        return cls(folder, manifest, listing, same, partial=partial)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -96,6 +106,7 @@ class Run:
         damaged = self._listing.damaged | self._unread
         gone = tuple(f"{name} is missing: its trajectories do not count" for name in self._listing.missing)
         notes = damage_notes(damaged) + gone + source_notes(self._mixed)
+        notes += tuple(note for column in self._scores.values() for note in column.notes)
         return notes + self.grading.notes + self.remarks.notes
 
     @property
@@ -111,21 +122,38 @@ class Run:
             return self.manifest
         return self.grading.recorded_in(self.manifest, self._told, self.remarks)
 
+    @cached_property
+    def score_names(self) -> tuple[str, ...]:
+        """The columns that scorers have added."""
+        return score_names(self.folder)
+
+    @property
+    def n_raw_bytes(self) -> int:
+        """The size of its parts before compression."""
+        return sum(part.n_raw_bytes for part in self._listing.parts)
+
+    def scores(self, name: str) -> ScoreColumn:
+        """Return an added column; raise UnknownNameError if there is none."""
+        if name not in self._scores:
+            if not is_scored(self.folder, name):
+                raise UnknownNameError("column", name, [*SCHEMA.names, *self.score_names])
+            self._scores[name] = ScoreColumn(self.folder, name, partial=self._partial)
+        return self._scores[name]
+
     def done(self) -> set[tuple[str, int]]:
         """Return the question and number of every stored trajectory."""
         table = self.table(KEYS)
         return set(zip(table[QUESTION_ID].to_pylist(), table[SAMPLE].to_pylist(), strict=True))
 
     def table(self, columns: Sequence[str] | None = None, question_id: str | None = None) -> pa.Table:
-        """Return columns (all if None) of the run or of one question, by question id and sample.
+        """Return columns (all but added ones if None) of the run or of one question, by id and sample.
 
         `answer_class` and `correct` are filled in if rows do not have them, or have them by another
         comparison. Only the requested columns, and those that they depend on, are read.
         """
-        names = list(SCHEMA.names if columns is None else columns)
-        for name in names:
-            if name not in SCHEMA.names:
-                raise UnknownNameError("column", name, SCHEMA.names)
+        wanted = list(SCHEMA.names if columns is None else columns)
+        added = {name: self.scores(name) for name in wanted if name not in SCHEMA.names}
+        names = [name for name in wanted if name not in added]
         fill = not {ANSWER_CLASS, CORRECT}.isdisjoint(names)
         sourced = not {*SOURCED}.isdisjoint(names)
         again = self._kind is not None and (fill or ANSWER in names)
@@ -146,7 +174,9 @@ class Run:
             table, remarks, told = classified(table, self.grading)
             self._remarks |= remarks
             self._told |= told
-        return table.select(names)
+        for name, column in added.items():
+            table = table.append_column(name, scores_of(table, column.table(question_id)))
+        return table.select(wanted)
 
     def questions(self) -> tuple[StoredQuestion, ...]:
         """Return a summary of each question, by id, question 2 before question 10."""

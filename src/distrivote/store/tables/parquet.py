@@ -34,7 +34,7 @@ from distrivote.store.tables.parquet_sizes import (
     declared_bytes,
 )
 from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
-from distrivote.voting.scales import exp_of, permitted
+from distrivote.voting.scales import permitted
 
 BATCH_ROWS = 1 << 18
 """Of the sizes 2^17 to 2^20 the fastest on 10 million rows, and 20 MB of memory."""
@@ -258,14 +258,14 @@ class Check:
     def _checked(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the confidences on the scale of votes; raise InputError for the first invalid one."""
         columns = self.table.columns
-        good = permitted(values, columns.positive_for is not None and not columns.logprob)
+        good = permitted(values, columns.positive_for is not None and columns.convert is None)
         if not good.all():
             bad = np.flatnonzero(~(good | np.isnan(values)))
             if len(bad):
                 at = int(bad[0])
                 raise not_a_confidence(self._where(at), float(values[at]), columns.positive_for)
-        if columns.logprob:
-            return exp_of(values, lambda at: f"{self._where(at)}: confidence")
+        if columns.convert is not None:
+            return columns.convert(values, lambda at: f"{self._where(at)}: confidence")
         return values
 
     def _flags(self, batch: pa.RecordBatch, name: str) -> pa.Array:

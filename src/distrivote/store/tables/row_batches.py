@@ -24,7 +24,7 @@ from distrivote.store.tables.faults import (
 )
 from distrivote.store.tables.labels import label_at, text_array
 from distrivote.store.tables.source import AnswerTable
-from distrivote.voting.scales import exp_of, permitted
+from distrivote.voting.scales import permitted
 
 
 class RowBatcher:
@@ -128,12 +128,12 @@ class RowBatcher:
                 raise not_a_number(self._where(line), value) from error
         columns = self.table.columns
         if number == number and not permitted(
-            number, columns.positive_for is not None and not columns.logprob
+            number, columns.positive_for is not None and columns.convert is None
         ):
             raise not_a_confidence(self._where(line), number, columns.positive_for)
-        if columns.logprob:
+        if columns.convert is not None:
             where = f"{self._where(line)}: confidence"
-            return float(exp_of(np.array([number]), lambda _: where)[0])
+            return float(columns.convert(np.array([number]), lambda _: where)[0])
         return number
 
     def _flag(self, line: int, value: object) -> bool | None:

@@ -25,7 +25,7 @@ _DEPEND_ON_K = {*MEASURES.values()} - {"logprob"}
 def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     """Read the batches of a table whose kind is run."""
     run = Run.open(table.name, table.same, partial=table.columns.partial)
-    names = list(SCHEMA.names)
+    names = [*SCHEMA.names, *run.score_names]
     check_columns(table, names)
     wanted = {*_COLUMNS, *table.columns.needed()}
     stored = run.table([name for name in names if name in wanted])

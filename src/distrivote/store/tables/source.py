@@ -37,6 +37,7 @@ from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, 
 from distrivote.store.runs.folder import MANIFEST, folder_at, is_remote
 from distrivote.store.tables.faults import check_names, listed
 from distrivote.store.tables.spool import check_standard_input, check_stream, spooled
+from distrivote.voting.scales import Convert
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -76,8 +77,8 @@ class Columns:
     positive_for: str | None = None
     """The name, for messages, of what needs positive confidences; None: any finite ones are accepted."""
 
-    logprob: bool = False
-    """The column of the confidence holds log-probabilities: their exp is used."""
+    convert: Convert | None = None
+    """How the column of the confidence becomes positive, if it holds log-probabilities or logits."""
 
     partial: bool = False
     """Whether a run with missing parts is read without them."""

@@ -1,0 +1,104 @@
+"""What a scorer reads and gives."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from distrivote.errors import EngineError
+
+QUESTION, TEXT, ANSWER = "question", "text", "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A trajectory of a run, as a scorer sees it."""
+
+    question_id: str
+    trajectory: int
+    """Its number among those of its question."""
+
+    question: str | None
+    """None if the run does not hold the texts of questions."""
+
+    text: str | None
+    answer: str | None
+    """None if it has none."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON values, as a command reads it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def key(self, fields: Sequence[str]) -> bytes:
+        """Return a digest of some of its fields: a scorer that reads only these gives the same again."""
+        content = json.dumps([getattr(self, name) for name in fields])
+        return hashlib.blake2b(content.encode(), digest_size=16).digest()
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return f"sample {self.trajectory} of question {self.question_id!r}"
+
+
+class Scored(NamedTuple):
+    """One score."""
+
+    number: int
+    """Which of the replies."""
+
+    score: float | None
+    """Higher is better, any finite number; None if there is none."""
+
+    n_tokens: int = 0
+    """How many tokens of a model it took."""
+
+
+class Scorer(Protocol):
+    """Scores replies."""
+
+    @property
+    def name(self) -> str:
+        """By which it can be found again."""
+        ...
+
+    @property
+    def column(self) -> str:
+        """The usual name of its column."""
+        ...
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The fields of a reply that decide its score."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Those of them that may not be missing."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What else decides the scores, for the record."""
+        ...
+
+    def score(self, replies: Sequence[Reply]) -> Iterator[Scored]:
+        """Yield the score of each reply, in any order, as soon as it is there."""
+        ...
+
+
+def number_of(value: Any, scorer: str, reply: Reply) -> float | None:
+    """Return what a scorer gave as a number, None for nothing; EngineError if it is neither."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.inf
+    if math.isinf(number):
+        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:59]}…"
+        raise EngineError(f"the scorer {scorer} gave {shown} for {reply.place}, which is not a finite number")
+    return None if math.isnan(number) else number
