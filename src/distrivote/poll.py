@@ -21,28 +21,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distrivote.answers.code.given import FROM_MODEL, AskInputs, Inputs, checked_inputs
+from distrivote.answers.code.given import AskInputs, Inputs
 from distrivote.answers.equality import Equality, Same
-from distrivote.answers.extract import OwnExtractor, extractor
+from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.judging import (
-    MODEL,
     Embed,
     JudgeOf,
-    asked_same,
-    embedded_equality,
-    judged_equality,
-    needs_engine,
-    no_model,
-    uses_embeddings,
 )
+from distrivote.answers.kinds.asked import AskedKind
 from distrivote.answers.kinds.composing import composed
 from distrivote.answers.kinds.kind import Kind
-from distrivote.answers.kinds.looks import Look, kind_of_replies, look_of
-from distrivote.answers.kinds.names import OwnAnswer, asked_kind
-from distrivote.answers.kinds.own import own_kind
-from distrivote.answers.kinds.programs import CODE, code_kind, code_kind_asking
-from distrivote.answers.kinds.prose import TEXT
-from distrivote.answers.kinds.values import CHOICE, MATH, choice_kind
+from distrivote.answers.kinds.names import OwnAnswer
 from distrivote.answers.structured.fields import Composed
 from distrivote.confidence import DEFAULT_K, DEFAULT_MEASURE, STATED, Measure, OwnMeasure
 from distrivote.defaults import (
@@ -57,7 +46,6 @@ from distrivote.defaults import (
 from distrivote.errors import InputError
 from distrivote.nouns import count
 from distrivote.problem import Problem
-from distrivote.prompts import has_options
 from distrivote.reading import Pool, Reader, Reading
 from distrivote.solution import Solution
 from distrivote.splitting import DelimiterSplitter
@@ -141,33 +129,9 @@ class Poll:
         self.budget = check_budget(budget)
         self.method = method_of(method)
         self.rule = stop_rule(stop_when, self.method.name)
-        self._same = asked_same(same)
-        self._by_engine = same if isinstance(same, str) and needs_engine(same) else None
-        self._judge_of: JudgeOf | None = None
-        self._embed: Embed | None = None
-        self._judged: tuple[str, Equality] | None = None
-        self._ask_inputs: AskInputs | None = None
-        asked_for = own_kind(extract) if extract is not None else asked_kind(answer)
-        given = checked_inputs(inputs)
-        if given:
-            _check_inputs_count(asked_for, run_code, same)
-        self._asks_inputs = given == FROM_MODEL
-        self._code = code_kind(run=run_code, inputs=[] if isinstance(given, str) else given)
-        # A controller looks for a marked answer: a statement in a chat reply may be an intermediate result.
-        find = extractor(self.problem.extractor) if asked_for is None else asked_for.find
-        if asked_for is None:
-            asked_for = kind_of(self.problem)
-        if uses_embeddings(same) and asked_for is not None and asked_for is not TEXT:
-            raise InputError(
-                f"embeddings group texts, and the answers are of the kind {asked_for.name}: embeddings hardly"
-                " distinguish 1914 and 1915",
-                hint="leave out `same`, or give `same` as judge",
-                argument="same",
-            )
-        self._looks: list[Look] | None = [] if asked_for is None else None
-        self._set_kind(kind_of_replies(self.problem.question, ()) if asked_for is None else asked_for)
+        self._asked = AskedKind(self.problem, answer, same, extract, run_code, inputs)
         controller = steering_of(steering)
-        self.steering = None if controller is None else controller.answering(find)
+        self.steering = None if controller is None else controller.answering(self._asked.find)
         own = None if self.steering is None else self.steering.measure
         asked = (own or DEFAULT_MEASURE) if measure is None else measure
         if asked == STATED:
@@ -226,79 +190,37 @@ class Poll:
         """Return the end (exclusive) of the next round."""
         return self.budget if self.rule is None else max(STOP_FIRST_ROUND, 2 * begun)
 
-    def _set_kind(self, kind: Kind) -> None:
-        kind = (self._code if kind is CODE else kind).about(self.problem.question)
-        self.kind = kind if self._same is None else kind.with_same(self._same.about(self.problem.question))
-        # All answers are compared again with each trajectory, so comparisons are cached.
-        self.same = self.kind.same.for_pool().remembering()
+    @property
+    def kind(self) -> Kind:
+        """What an answer is, as far as the replies show it."""
+        return self._asked.kind
+
+    @property
+    def same(self) -> Equality:
+        """When two answers are the same."""
+        return self._asked.same
+
+    @property
+    def is_kind_open(self) -> bool:
+        """Whether the replies determine the kind of answer, so that it may still change."""
+        return self._asked.is_open
 
     @property
     def asks_engine(self) -> bool:
         """Whether `finish` asks an engine, so that it may take long."""
-        return self._by_engine is not None or self._asks_inputs
+        return self._asked.asks_engine
 
     def judge_with(
         self, judge_of: JudgeOf, embed: Embed | None = None, ask_inputs: AskInputs | None = None
     ) -> None:
         """Set what asks the engine: which answers are the same, or for inputs of programs."""
-        if uses_embeddings(self._by_engine) and embed is None:
-            raise InputError(
-                "this engine makes no embeddings",
-                hint="use a server that has /v1/embeddings (`base_urls`), or leave out `same`",
-                argument="same",
-            )
-        self._judge_of, self._embed, self._ask_inputs = judge_of, embed, ask_inputs
-
-    def _set_judged(self) -> None:
-        """Let the engine decide from now on. It is not asked during sampling."""
-        if self._asks_inputs:
-            self._set_inputs()
-            return
-        if uses_embeddings(self._by_engine):
-            self._set_embedded()
-            return
-        if self._judged is None or self._judged[0] != self.kind.name:
-            if self._judge_of is None:
-                raise no_model()
-            self._judged = self.kind.name, judged_equality(MODEL, self._judge_of, self.kind.same)
-        self.same = self._judged[1].about(self.problem.question)
-
-    def _set_inputs(self) -> None:
-        if self._ask_inputs is None:
-            raise InputError(
-                "there is no model here that could be asked for inputs",
-                hint="give `inputs` as a list of argument tuples",
-                argument="inputs",
-            )
-        if self.kind.name == CODE.name:
-            sources = [reading.vote for reading in self._readings() if reading.vote is not None]
-            self._code = code_kind_asking(self._ask_inputs, self.problem.question, sources)
-            self._set_kind(CODE)
-
-    def _set_embedded(self) -> None:
-        if self._embed is None:
-            raise no_model()
-        if self.kind.name != TEXT.name:
-            note = f"embeddings group texts only: answers of the kind {self.kind.name} were compared as usual"
-            self.kind = replace(self.kind, notes=(*self.kind.notes, note))
-            return
-        rule = embedded_equality(str(self._by_engine), self._embed, self.kind.same)
-        self.same = rule.about(self.problem.question)
-
-    @property
-    def is_kind_open(self) -> bool:
-        """Whether the replies determine the kind of answer, so that it may still change."""
-        return self._looks is not None
+        self._asked.judge_with(judge_of, embed, ask_inputs)
 
     def add(self, trajectory: Trajectory) -> Trajectory:
         """Add a trajectory, and return it in the form in which it is read."""
         trajectory = self._pool.add(trajectory)
-        if self._looks is not None:
-            self._looks.append(look_of(trajectory.text, is_cut=trajectory.finish_reason == CUT_OFF))
-            kind = kind_of_replies(self.problem.question, self._looks)
-            if kind.name != self.kind.name:
-                self._set_kind(kind)
-                self._pool.read_by(replace(self._pool.reader, kind=self.kind))
+        if self._asked.changed_by(trajectory.text, trajectory.finish_reason == CUT_OFF):
+            self._pool.read_by(replace(self._pool.reader, kind=self.kind))
         return trajectory
 
     def take(self, trajectory: Trajectory) -> Reading:
@@ -360,7 +282,7 @@ class Poll:
         """
         is_settled = failure is None and self.settled
         if self.asks_engine and self._pool.read():
-            self._set_judged()
+            self._asked.judge(lambda: [each.vote for each in self._readings() if each.vote is not None])
         solution = self._solution(failure, is_settled=is_settled)
         if failure is not None and not solution.trajectories:
             raise failure
@@ -436,30 +358,6 @@ class Poll:
             place = pick([str(answers[at]) for at in members], [confidences[at] for at in members])
             labels.append(answers[members[place]])
         return replace(ballot, labels=tuple(labels))
-
-
-def _check_inputs_count(kind: Kind | None, run_code: bool, same: Same | None) -> None:
-    """Raise InputError if inputs are given, and no program would be tried on them."""
-    if not run_code:
-        why, hint = "programs are not run", "add `run_code=True`, or leave out `inputs`"
-    elif same is not None:
-        why, hint = "another rule says when two of them are one", "leave out `same` or `inputs`"
-    elif kind is not None and kind is not CODE:
-        why, hint = f"the answers are of the kind {kind.name}", "give `answer` as code, or leave out `inputs`"
-    else:
-        return
-    raise InputError(f"inputs are what programs are tried on, and {why}", hint=hint, argument="inputs")
-
-
-def kind_of(problem: Problem) -> Kind | None:
-    """Return the kind of answer that a problem asks for, None if its replies determine it.
-
-    >>> kind_of(Problem("What is 2 + 2?")).name, kind_of(Problem("Who are you?"))
-    ('math', None)
-    """
-    if problem.extractor == ANSWER:  # the template does not say how to answer
-        return choice_kind(problem.question) if has_options(problem.question) else None
-    return choice_kind(problem.question) if problem.extractor == CHOICE.name else MATH
 
 
 def in_order(readings: Sequence[Reading]) -> list[Reading]:
