@@ -2,6 +2,8 @@
 .PHONY: demo help check test test-slow test-faults test-model test-browser test-integrations test-vllm coverage soak audit docs results goldens
 .PHONY: bench bench-check bench-record hooks lock release clean
 SHELL := /bin/bash
+# Without compiled files every process and every test worker compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -14,3 +17,15 @@ def warm() -> Iterator[Warm]:
     """The process that commands are forked from; it needs forks of POSIX."""
     with Warm() as warm:
         yield warm
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_ssl_context() -> Iterator[None]:
+    """Let the HTTP clients of tests share one set of certificates: each would load it for 40 ms."""
+    if "httpx2" not in sys.modules:
+        yield
+        return
+    http = importlib.import_module("httpcore2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "default_ssl_context", functools.cache(http.default_ssl_context))
+        yield
