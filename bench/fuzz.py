@@ -1,6 +1,6 @@
 """Does any input break a reader? Ten million spoiled files, replies and answers; prints JSON.
 
-    python bench/fuzz.py [--share 1.0] [--jobs 1] [--seconds S] [--state build/fuzz.json] [TARGET ...]
+    python bench/fuzz.py [--share 1.0] [--jobs 1] [--seconds S] [--state FILE] [--first-seed 0] [TARGET ...]
 
 Every target gets its inputs in processes of its own, some thousands each, with 4 GB of address space, so that
 also a crash of a library is seen and its seeds are named. What may come back is a result or an error of ours,
@@ -8,6 +8,7 @@ within a second of processor time. `--share 0.01` gives each target a hundredth 
 
 Counts, the next seed of every target and all finds are kept in a file (`--state`): the same command goes on
 where it was stopped or killed, and `--seconds` ends it in time. Finds stay there until the file is removed.
+`--first-seed` is for a second file: with it, another machine makes other inputs.
 The exit code is 1 if there are any; tests/faults/fuzzing.py makes the inputs.
 """
 
@@ -49,10 +50,15 @@ INPUTS = {
     "self-certainty": 40_000,
     "vllm": 30_000,
     "search-and-learn": 30_000,
+    "responses": 30_000,
+    "prefix-consistency": 30_000,
+    "prs": 30_000,
+    "answer-tokens": 30_000,
+    "ssc-steps": 30_000,
     "run": 6_000,
     "mathverify": 4_000,
 }
-"""How many inputs each target gets, 10.2 million in all: fewer where one takes longer."""
+"""How many inputs each target gets, 10.3 million in all: fewer where one takes longer."""
 
 N_TOGETHER = {
     "extraction": 50_000,
@@ -82,13 +88,21 @@ def child(target: str, first: int, n: int) -> None:
 class Counted:
     """What came of all inputs so far, in a file that is replaced as a whole."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, first_seed: int = 0) -> None:
+        self._path, self._first_seed = path, first_seed
         self.targets: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
 
     def of(self, target: str) -> dict[str, Any]:
-        empty = {"next_seed": 0, "inputs": 0, "refused": 0, "slowest_ms": 0.0, "seconds": 0.0, "finds": []}
-        return self.targets.setdefault(target, empty)
+        first = self._first_seed
+        counts = {"inputs": 0, "refused": 0, "slowest_ms": 0.0, "seconds": 0.0}
+        return self.targets.setdefault(
+            target, {"first_seed": first, "next_seed": first} | counts | {"finds": []}
+        )
+
+    def n_tried(self, target: str) -> int:
+        """Return how many seeds were used, those of processes that crashed included."""
+        mine = self.of(target)
+        return int(mine["next_seed"]) - int(mine.get("first_seed", 0))
 
     def add(self, target: str, size: int, seconds: float, found: dict[str, Any]) -> None:
         """Count inputs; those of a process that crashed are passed over, and their first seed is a find."""
@@ -135,14 +149,14 @@ def work(counted: Counted, wanted: dict[str, int], n_jobs: int, end: float) -> N
     def one() -> None:
         while time.monotonic() < end:
             with lock:
-                left = [name for name, n in wanted.items() if counted.of(name)["next_seed"] < n]
+                left = [name for name, n in wanted.items() if counted.n_tried(name) < n]
                 free = [name for name in left if name not in busy]
                 if not free:
                     return
-                target = min(free, key=lambda name: counted.of(name)["next_seed"] / wanted[name])
+                target = min(free, key=lambda name: counted.n_tried(name) / wanted[name])
                 start = counted.of(target)["next_seed"]
                 busy.add(target)
-            size = min(N_TOGETHER.get(target, _TOGETHER), wanted[target] - start)
+            size = min(N_TOGETHER.get(target, _TOGETHER), wanted[target] - counted.n_tried(target))
             begun = time.monotonic()
             found = fuzzed(target, start, size)
             with lock:
@@ -167,13 +181,14 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--jobs", type=int, default=1, help="processes at the same time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing new after this")
+    parser.add_argument("--first-seed", type=int, default=0, help="of every target in a new file")
     parser.add_argument("--state", type=Path, default=ROOT / "build" / "fuzz.json")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
         child(args.child[0], int(args.child[1]), int(args.child[2]))
         return 0
-    counted = Counted(args.state)
+    counted = Counted(args.state, args.first_seed)
     wanted = {target: max(1, int(INPUTS[target] * args.share)) for target in args.targets or INPUTS}
     work(counted, wanted, args.jobs, time.monotonic() + args.seconds)
     targets = {name: counted.of(name) | {"wanted": n} for name, n in wanted.items()}

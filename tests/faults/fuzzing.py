@@ -193,6 +193,26 @@ def _deepconf(rng: random.Random, folder: Path) -> None:
     imported(written(folder, "deepthink_offline_qid3_rid0.pkl", content), "deepconf")
 
 
+_STEPS = {
+    "step": {
+        "step_confs": [9.0, 7.5, 8.0],
+        "step_end_idx": [4, 9, 12],
+        "confs": [9.5, np.float64(8.25), 7.0],
+        "stop_reason": "stop",
+    }
+}
+
+
+def _ssc_steps(rng: random.Random, folder: Path) -> None:
+    steps = _STEPS
+    if rng.random() < 0.5:
+        steps = spoiled_json(rng, _STEPS)
+    content = pickle.dumps(steps, rng.choice((2, 3, 4, 5)))
+    if steps is _STEPS or rng.random() < 0.5:
+        content = spoiled(rng, content, [content])
+    imported(written(folder, "logitsprocessor_question_q3_1.pkl", content), "ssc-steps")
+
+
 # Answers
 
 
@@ -241,6 +261,7 @@ TARGETS: dict[str, Target] = {
     "benchmark": spoiled_benchmark,
     "run": spoiled_run,
     "deepconf": _deepconf,
+    "ssc-steps": _ssc_steps,
     "inspect": _inspect,
     **{name: _importer(name) for name in foreign.FILES if name != "inspect"},
     "extraction": _extraction,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,11 @@ def test_traces_that_are_an_array_are_named(tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps({"qid": 1, "all_traces": np.arange(3), "final_traces": []}))
     with pytest.raises(InputError, match="has no list of all_traces or final_traces"):
         list(FORMAT.read(path, ImportOptions()))
+
+
+def test_ends_of_steps_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "logitsprocessor_question_q1_1.pkl"
+    step = {"step_confs": [9.0, 7.5], "step_end_idx": [math.nan, 4.0], "confs": [9.0]}
+    path.write_bytes(pickle.dumps({"step": step}))
+    (row,) = STEPS.read(path, ImportOptions())
+    assert row.step_ends is None

@@ -104,3 +104,14 @@ def test_a_fault_names_its_place(tmp_path: Path, kind: Format, record: Any, chan
         read(tmp_path, kind, record(), record() | change)
     assert said in str(caught.value)
     assert "a.jsonl, line 2" in str(caught.value)
+
+
+def test_a_sum_beyond_a_double_is_no_confidence(tmp_path: Path) -> None:
+    huge = {"prompt": "2 + 2?", "responses": [{"text": TEXT, "token_logprobs": [-1e308] * 3}]}
+    (row,) = read(tmp_path, responses.FORMAT, huge)
+    assert math.isnan(row.confidence)
+    assert math.isnan(row.logprob)
+    trace = {"extracted_answer": "4", "answer_token_conf": [{"confidence": 1e308}] * 2}
+    path = written(tmp_path, "answer_token_conf_qid3.json", json.dumps({"completed": [trace]}).encode())
+    (row,) = answer_tokens.FORMAT.read(path, ImportOptions())
+    assert (row.answer, math.isnan(row.confidence)) == ("4", True)

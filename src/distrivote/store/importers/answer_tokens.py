@@ -14,9 +14,10 @@ from pathlib import Path
 
 from distrivote.errors import InputError
 from distrivote.store.importers.base import Format, ImportOptions
-from distrivote.store.importers.records import at, document, first_fields, number, shown
+from distrivote.store.importers.records import at, document, first_fields, mean, number, shown
 from distrivote.store.runs.rows import Row
 from distrivote.store.tables.labels import label_at
+from distrivote.voting.scales import permitted
 
 _NAME = "answer_token_conf"
 _QUESTION = re.compile(r"qid(\d+)")
@@ -61,8 +62,8 @@ def _mean(tokens: object, where: str) -> float:
     if not isinstance(tokens, list) or not all(isinstance(each, dict) for each in tokens):
         raise InputError(f"{where}: answer_token_conf is {shown(tokens)}: a list of objects is needed")
     values = [number(each.get("confidence"), f"{where}: confidence") for each in tokens]
-    mean = math.fsum(values) / len(values) if all(map(math.isfinite, values)) else math.nan
-    return mean if math.isfinite(mean) and mean > 0 else math.nan
+    sure = mean(values)
+    return sure if permitted(sure, True) else math.nan
 
 
 def _truth(path: Path) -> str | None:

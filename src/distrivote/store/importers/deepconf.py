@@ -187,7 +187,7 @@ def read_steps(path: Path, _reading: ImportOptions) -> Iterator[Row]:
     ends = _floats(step.get("step_end_idx"), f"{path}: step_end_idx")
     tokens = _floats(step.get("confs"), f"{path}: confs")
     named = _STEPS_NAME.fullmatch(path.name)
-    fits = len(ends) == len(confidences) and not (np.abs(ends) >= 2**31).any()
+    fits = len(ends) == len(confidences) and (np.abs(ends) < 2**31).all()
     yield Row(
         question_id=named["question"] if named else path.stem,
         sample=0,

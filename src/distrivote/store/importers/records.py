@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -223,6 +223,14 @@ def count(value: object, what: str) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool) or value >= 2**31:
         raise InputError(f"{what} {_came(value)}: a whole number is needed there")
     return value if value >= 0 else None
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of numbers, NaN if their sum is beyond what a double holds."""
+    try:
+        return math.fsum(values) / len(values)
+    except (OverflowError, ValueError):  # the latter for infinities of both signs
+        return math.nan
 
 
 def row(

@@ -21,6 +21,7 @@ from distrivote.store.importers.records import (
     Record,
     counted,
     first_fields,
+    mean,
     number,
     records,
     row,
@@ -29,6 +30,7 @@ from distrivote.store.importers.records import (
 )
 from distrivote.store.runs.rows import Row
 from distrivote.trajectory import Trajectory
+from distrivote.voting.scales import permitted
 
 _PROMPTS = ("prompt", "question", "problem", "input", "messages")
 _REPLIES = ("responses", "replies", "generations")
@@ -56,8 +58,9 @@ def with_logprobs(made: Row, logprobs: list[float] | None) -> Row:
     """Return the row with the measures that the log-probabilities of its tokens give."""
     if not logprobs:
         return made
-    mean = math.exp(math.fsum(logprobs) / len(logprobs))
-    return counted(dataclasses.replace(made, confidence=mean, logprob=mean), len(logprobs))
+    sure = math.exp(mean(logprobs))
+    known = sure if permitted(sure, True) else math.nan
+    return counted(dataclasses.replace(made, confidence=known, logprob=known), len(logprobs))
 
 
 def logprobs_of(value: object, where: str) -> list[float] | None:
