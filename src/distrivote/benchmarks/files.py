@@ -14,6 +14,7 @@ from typing import Any
 
 from distrivote.benchmarks.question_table import QuestionRow, QuestionTable
 from distrivote.errors import InputError
+from distrivote.store.tables.cells import reader_of
 from distrivote.store.tables.faults import (
     check_fields,
     check_names,
@@ -86,13 +87,15 @@ def _csv_rows(lines: list[str], name: str) -> Iterator[QuestionRow]:
     reader = csv.reader(lines[before:], delimiter=delimiter, strict=True)
     line = before + 1
     try:
-        names = [column.strip() for column in next(reader)]
+        cells = next(reader)
+        text_of = reader_of(lines[before], cells)
+        names = [text_of(cell).strip() for cell in cells]
         check_names(names, name)
         line = before + reader.line_num + 1
         for fields in reader:
             if len(fields) > 1 or any(field.strip() for field in fields):
                 check_fields(len(fields), len(names), f"{name}, line {line}", delimiter)
-                yield QuestionRow(f"{name}, line {line}", dict(zip(names, fields, strict=True)))
+                yield QuestionRow(f"{name}, line {line}", dict(zip(names, map(text_of, fields), strict=True)))
             line = before + reader.line_num + 1
     except csv.Error as error:
         raise not_csv(f"{name}, line {line}", error) from error

@@ -16,8 +16,9 @@ from typing import Any, BinaryIO, Protocol
 import pyarrow as pa
 
 from distrivote.errors import InputError
-from distrivote.store.results.tables import json_lines, tab_header, tab_lines
+from distrivote.store.results.tables import guarded_texts, json_lines, tab_header, tab_lines
 from distrivote.store.runs.folder import MANIFEST, Folder, folder_at, is_remote
+from distrivote.store.tables.cells import guarded, header_line
 
 STALE = 24 * 3600.0
 """In seconds; a temporary folder without changes for longer was left by a killed process."""
@@ -100,16 +101,16 @@ class TabWriter:
 
     def write(self, table: pa.Table) -> None:
         if not self.started:
-            self.file.write(tab_header(table.column_names))
+            self.file.write(tab_header([guarded(name) for name in table.column_names]))
         self.started = True
-        self.file.write(tab_lines(table))
+        self.file.write(tab_lines(guarded_texts(table)))
 
     def close(self) -> None:
         pass
 
 
 class ArrowWriter:
-    """CSV and Parquet, by Arrow's own writers."""
+    """CSV, with cells that no spreadsheet computes, and Parquet, by Arrow's own writers."""
 
     def __init__(self, file: BinaryIO, kind: str) -> None:
         self.file, self.kind = file, kind
@@ -118,7 +119,7 @@ class ArrowWriter:
     def write(self, table: pa.Table) -> None:
         if self.writer is None:
             self.writer = self._opened(table.schema)
-        self.writer.write_table(table)
+        self.writer.write_table(table if self.kind == "parquet" else guarded_texts(table))
 
     def _opened(self, schema: pa.Schema) -> Any:
         if self.kind == "parquet":
@@ -127,7 +128,8 @@ class ArrowWriter:
             return pq.ParquetWriter(self.file, schema)
         from pyarrow import csv
 
-        options = csv.WriteOptions(quoting_style="needed")
+        self.file.write(f"{header_line(schema.names)}\n".encode())
+        options = csv.WriteOptions(include_header=False, quoting_style="needed")
         return csv.CSVWriter(self.file, schema, write_options=options)
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from distrivote.store.results.votes import MAJORITY, Results, Verdict
+from distrivote.store.tables.cells import guarded
 from distrivote.voting.methods import METHODS
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -150,6 +151,16 @@ def _tab_field(text: str) -> str:
     if _CONTROL.search(text) is None:
         return text
     return _CONTROL.sub(lambda m: _SHORT.get(m[0]) or f"\\x{ord(m[0]):02x}", text)
+
+
+def guarded_texts(table: pa.Table) -> pa.Table:
+    """Return the table with texts that no spreadsheet computes."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            coded = table.column(index).combine_chunks().dictionary_encode()
+            texts = pa.array([guarded(text) for text in coded.dictionary.to_pylist()], pa.string())
+            table = table.set_column(index, field, texts.take(coded.indices))
+    return table
 
 
 def _spelt(column: pa.ChunkedArray, spell: Callable[[str], str], missing: str) -> pa.Array:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from distrivote.errors import InputError
+from distrivote.store.tables.cells import reader_of
 from distrivote.store.tables.faults import check_fields, decoded, delimiter_of, json_object, not_csv
 from distrivote.store.tables.row_batches import RowBatcher
 from distrivote.store.tables.source import AnswerTable, check_columns, is_empty
@@ -70,13 +71,15 @@ def read_csv(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         line = lines.number
         reader = csv.reader(lines.after(header), delimiter=delimiter, strict=True)
         try:
-            names = [name.strip() for name in next(reader)]
+            cells = next(reader)
+            text_of = reader_of(header, cells)
+            names = [text_of(cell).strip() for cell in cells]
             check_columns(table, names)
             line = lines.number + 1
             for fields in reader:
                 if fields:
                     check_fields(len(fields), len(names), f"{table.name}, line {line}", delimiter)
-                    rows.add(line, dict(zip(names, fields, strict=True)))
+                    rows.add(line, dict(zip(names, map(text_of, fields), strict=True)))
                 line = lines.number + 1
                 if len(rows) == BATCH_ROWS:
                     table.done = lines.done()
