@@ -4,7 +4,8 @@
 
 FROM python:3.11-slim AS wheel
 WORKDIR /src
-RUN pip install --no-cache-dir hatchling==1.33.0
+COPY requirements/build.txt /build.txt
+RUN pip install --no-cache-dir --require-hashes -r /build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
 # The build backend is already installed, so nothing else is downloaded.

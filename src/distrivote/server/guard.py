@@ -62,7 +62,7 @@ class Guard:
         self._body_seconds = settings.body_seconds
         self._hosts = tuple(host.lower() for host in settings.hosts)
         key = settings.api_key
-        self._expected = None if key is None else f"Bearer {key}".encode()
+        self._expected = None if key is None else key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -107,7 +107,8 @@ class Guard:
             raise HTTPException(403, f"this server is addressed by {', '.join(self._hosts)} only")
         if self._expected is not None and scope["path"].startswith(GUARDED):
             given = headers.get("authorization", "").encode("latin-1", "replace")
-            if not hmac.compare_digest(given, self._expected):
+            scheme, _, key = given.partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(key.strip(), self._expected):
                 what = "the API key is wrong" if given else "there is no API key"
                 raise HTTPException(401, f"{what}: send the server's as 'Authorization: Bearer KEY'")
         length = headers.get("content-length", "0")
