@@ -1,7 +1,7 @@
 """What do stopping rules save, and what do they cost? All numbers that they must show; prints JSON.
 
     python bench/stopping.py [--data build/data] [--run DIR ...] [--section boinf|prs|presets|runs]
-                             [--questions 100] [--orders 8] [--slots 32] [--rule NAME ...]
+                             [--questions 100] [--orders 8] [--slots 32] [--rule NAME ...] [--looks]
 
 BoInf (11 models on AIME 2024, with lengths) and PRS (7 models, up to 2,000 questions, answers only) are read
 from --data, if they are there; `runs` are stored runs, those of examples/runs if none is named. Every rule
@@ -137,23 +137,40 @@ def waiting(sets: list[PoolSet], slots: int) -> dict[str, float]:
     return {"slots": slots, "tokens": round(100 * float(np.mean(shares)), 1)}
 
 
-def look_times() -> dict[str, float]:
-    """Return the processor time of a look at 32 and 63 trajectories with confidences, in milliseconds."""
+def look_times(n_times: int = 5) -> dict[str, dict[str, float]]:
+    """Return the processor time of a look at trajectories with confidences, in ms, the lowest of some runs.
+
+    "all" is the mean over all looks of samplings of up to 64 trajectories, each after one more until the vote
+    is settled; the others are those that settle nothing and those that settle the vote.
+    """
     rng = np.random.default_rng(0)
-    found = {}
     ballots = []
-    for _ in range(20):
+    for _ in range(12):
         shares = rng.dirichlet(np.full(6, 0.5))
-        answers = [str(each) for each in rng.choice(6, 63, p=shares)]
-        ballots.append(Ballot.of(answers, rng.normal(15, 2, 63).tolist()))
-    for name in ("gain", "sure", "anytime", "vote:0.95:auto", "beta", "dirichlet", "consensus", "esc"):
+        answers = [str(each) for each in rng.choice(6, BUDGET, p=shares)]
+        ballots.append(Ballot.of(answers, rng.normal(15, 2, BUDGET).tolist()))
+    found = {}
+    names = ("gain", "sure", "anytime", "vote:0.95:auto", "vote", "beta", "dirichlet", "consensus", "esc")
+    for name in names:
         rule = stop_rule(name)
         assert rule is not None
-        begun = time.process_time()
-        for ballot in ballots:
-            rule.settled(ballot, 1)
-            rule.settled(Ballot(ballot.classes[:32], ballot.confidences[:32], ballot.labels), 32)
-        found[name] = round((time.process_time() - begun) / (2 * len(ballots)) * 1000, 3)
+        lowest: dict[tuple[int, int], float] = {}
+        ends: dict[int, int] = {}
+        for _ in range(n_times):
+            for number, ballot in enumerate(ballots):
+                for n in range(1, BUDGET):
+                    seen = Ballot(ballot.classes[:n], ballot.confidences[:n], ballot.labels)
+                    begun = time.process_time()
+                    is_settled = rule.settled(seen, BUDGET - n)
+                    taken = time.process_time() - begun
+                    lowest[number, n] = min(lowest.get((number, n), np.inf), 1000 * taken)
+                    if is_settled:
+                        ends[number] = n
+                        break
+        last = [lowest[each] for each in ends.items()]
+        others = [value for place, value in lowest.items() if place not in ends.items()]
+        kinds = {"all": list(lowest.values()), "settle nothing": others, "settle it": last}
+        found[name] = {kind: round(float(np.mean(each)), 3) for kind, each in kinds.items() if each}
     return found
 
 
@@ -255,6 +272,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=100, help="the most of a set")
     parser.add_argument("--orders", type=int, default=8)
     parser.add_argument("--slots", type=int)
+    parser.add_argument("--looks", action="store_true", help="only the times of looks")
     parser.add_argument("--page", type=Path)
     parser.add_argument("--from", dest="files", nargs="+", type=Path)
     options = parser.parse_args()
@@ -266,6 +284,9 @@ def main() -> None:
         write_page(options.page, results) if options.page else print(page(results))
         return
     found: dict[str, Any] = {"ms_per_look": look_times()}
+    if options.looks:
+        print(json.dumps(found, indent=1))
+        return
     for section in options.section or sections:
         sets = sets_of(section, options)
         if not sets:

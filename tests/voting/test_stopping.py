@@ -32,6 +32,7 @@ from distrivote.voting.stopping import (
     outlook,
     stop_rule,
 )
+from distrivote.voting.vote import elect
 from strategies import FEW, LAW, Pool, humped, humped_pools, pools, wide_pools
 
 EACH = [
@@ -430,6 +431,41 @@ def test_confidences_keep_gain_waiting_where_they_may_overrule() -> None:
     sure_few = Ballot.of(["a"] * 13 + ["b"] * 2, [8.0 + i / 10 for i in range(13)] + [16.0] * 2)
     assert Gain(0.02).settled(Ballot.of(["a"] * 13 + ["b"] * 2), 49)
     assert not Gain(0.02).settled(sure_few, 49)
+
+
+@given(humped_pools, st.integers(1, 20), st.sampled_from(["auto", "sc", "dis-gmm"]))
+@FEW
+def test_a_verdict_in_parts_is_that_of_all_completions(pool: Pool, n_left: int, name: str) -> None:
+    given = Ballot.of(*pool)
+    if not given.labels:
+        return
+    rng = np.random.default_rng([0, len(given.classes)])
+    seen = outlook(given, n_left, method_of(name), 128, rng)
+    for gain in (0.002, 0.02, 0.1):
+        # The sums of the parts may differ from the mean in the last digit.
+        if not math.isclose(seen.gains.mean(), gain, rel_tol=1e-9):
+            assert Gain(gain, name).settled(given, n_left) == (seen.gains.mean() < gain)
+    hopes = (seen.later >= 0.9).mean() >= 0.05 / max(math.ceil(math.log2(len(given.classes) + n_left)), 1)
+    assert Sure(0.9, name).settled(given, n_left) == (seen.now >= 0.9 or not hopes)
+
+
+@given(humped_pools, st.integers(0, 20), st.sampled_from(["auto", "sc", "dis-gmm"]))
+@FEW
+def test_vote_in_parts_asks_how_many_of_all_completions_agree(pool: Pool, n_left: int, name: str) -> None:
+    given = Ballot.of(*pool)
+    if not given.labels:
+        return
+    rule = VoteHolds(0.8, name, n_completions=40)
+    rng = np.random.default_rng([0, len(given.classes)])
+    n_same, now = 0, winners(given.classes[None], given.confidences[None], name)[0]
+    for size in (32, 8):
+        n_same += np.count_nonzero(winners(*completions(given, n_left, size, rng), name) == now)
+    assert rule.settled(given, n_left) == (n_same >= rule.share_of_a_look(len(pool[0]) + n_left) * 40)
+
+
+def winners(classes: np.ndarray, confidences: np.ndarray, method: str) -> np.ndarray:
+    n, m = classes.shape
+    return elect(classes.ravel(), confidences.ravel(), np.arange(n + 1) * m, [method])[method].winner
 
 
 def test_the_last_trajectory_settles_it() -> None:

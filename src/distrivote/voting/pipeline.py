@@ -311,6 +311,12 @@ class Pipeline:
             decision if voters.pools.answered is electorate.pools.answered else _filled(decision, electorate)
         )
 
+    def elected(self, electorate: Electorate) -> IntArray:
+        """Return (n_pools,) the winners of `decide`; fast where the vote itself makes no difference."""
+        if self.trust is None:
+            return self.decide(electorate).winners
+        return _most_probable(electorate, self.trust.log_odds(electorate.evidence))
+
     def _decide(self, electorate: Electorate) -> Decision:
         pools = electorate.pools
         nobody = np.full(len(pools.answers), -1, dtype=np.int64)
@@ -338,6 +344,14 @@ class Pipeline:
         return Decision(winners, scores, kept, negative, rejected, splits)
 
 
+def _most_probable(electorate: Electorate, odds: FloatArray) -> IntArray:
+    """Return (n_pools,) the answers with the highest log-odds; of equal ones that with more votes."""
+    best = odds.max(axis=1, keepdims=True)
+    votes = electorate.evidence.votes
+    likely = np.where((odds >= best - EVEN) & (votes > 0), votes, ABSENT)
+    return winning_answers(likely, electorate.pools.answers, electorate.pools.answered)
+
+
 def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decision:
     """Return the decision with the most probable answer of each pool.
 
@@ -348,9 +362,7 @@ def _weighed(decision: Decision, electorate: Electorate, trust: Trust) -> Decisi
     majority = electorate.count(MajorityVote(), None).winners
     told = trust.told(evidence)
     odds = trust.log_odds(evidence, told)
-    best = odds.max(axis=1, keepdims=True)
-    likely = np.where((odds >= best - EVEN) & (evidence.votes > 0), evidence.votes, ABSENT)
-    winners = winning_answers(likely, pools.answers, pools.answered)
+    winners = _most_probable(electorate, odds)
     surest = np.where(winners != majority, winners, speaks_for(told, evidence.votes, majority))
     preferences = np.full(len(winners), np.nan)
     rows = np.flatnonzero(surest != majority)

@@ -11,13 +11,14 @@ from distrivote.confidence.trajectories import LARGEST, SMALLEST
 from distrivote.defaults import PAPER_METHOD, STOP_SHARE
 from distrivote.errors import InputError
 from distrivote.voting.ballot import Ballot
-from distrivote.voting.kernels.pools import FloatArray, IntArray
+from distrivote.voting.kernels.pools import FloatArray, IntArray, make_pools
 from distrivote.voting.methods import parse_method
+from distrivote.voting.pipeline import Electorate
+from distrivote.voting.scales import Scale, check_confidences, on_scale, scale_of
 from distrivote.voting.stopping.rule import check_share
-from distrivote.voting.vote import elect
 
-_N_FIRST = 64
-"""Completions that are looked at first; most ballots that are not settled show it in these."""
+N_FIRST = 32
+"""Completions that are judged first; most ballots that are not settled show it in these."""
 
 _WIDTH = 0.5
 """Of the kernel, in standard deviations over the fifth root of the number of values: half of what is usual
@@ -49,7 +50,7 @@ class VoteHolds:
     method: str = PAPER_METHOD
     """The name says it only where it is another, since `stop_rule` takes this one by itself."""
 
-    n_completions: int = 256
+    n_completions: int = 128
     seed: int = 0
     """Neither of the two is in the name."""
 
@@ -57,7 +58,7 @@ class VoteHolds:
         check_share(self.share)
         parse_method(self.method)
         if self.n_completions < 1:
-            raise InputError(f"n_completions is {self.n_completions}: give 1 or more, such as 256")
+            raise InputError(f"n_completions is {self.n_completions}: give 1 or more, such as 128")
 
     @property
     def name(self) -> str:
@@ -67,19 +68,23 @@ class VoteHolds:
         answered = ballot.classes >= 0
         if not answered.any():
             return False
-        now = _winners(ballot.classes[None], ballot.confidences[None], self.method)[0]
-        share = self.share_of_a_look(len(ballot.classes) + n_left)
+        n, share = self.n_completions, self.share_of_a_look(len(ballot.classes) + n_left)
         rng = np.random.default_rng([self.seed, len(ballot.classes)])
-        n_first = min(_N_FIRST, self.n_completions)
-        stays = _winners(*completions(ballot, n_left, n_first, rng), self.method) == now
-        # Three standard errors below the share, the rest will not bring it up.
-        if stays.mean() < share - 3 * math.sqrt(share * (1 - share) / n_first):
-            return False
-        n_more = self.n_completions - n_first
-        if n_more:
-            more = _winners(*completions(ballot, n_left, n_more, rng), self.method) == now
-            stays = np.concatenate((stays, more))
-        return bool(stays.mean() >= share)
+        method = parse_method(self.method)
+        check_confidences(ballot.confidences, positive_for=method.name if method.needs_positive else None)
+        scale = scale_of(ballot.classes, ballot.confidences)
+        now, n_changed = None, 0
+        for size in in_parts(n):
+            some = completions(ballot, n_left, size, rng)
+            if now is None:
+                some = with_ballot(ballot, n_left, some)
+            winners = method.elected(electorate_of(*some, len(ballot.labels) + 1, scale))
+            now = winners[-1] if now is None else now
+            n_changed += int(np.count_nonzero(winners != now))
+            # More completions can't change the verdict.
+            if n - n_changed < share * n:
+                return False
+        return True
 
     def share_of_a_look(self, budget: int) -> float:
         """Return in which share of the completions the answer must stay, for all looks to keep `share`.
@@ -90,6 +95,15 @@ class VoteHolds:
         return 1 - (1 - self.share) / max(math.ceil(math.log2(budget)), 1)
 
 
+def in_parts(n: int) -> tuple[int, ...]:
+    """Return the sizes of the parts in which n completions are judged.
+
+    >>> in_parts(128), in_parts(20)
+    ((32, 96), (20,))
+    """
+    return (N_FIRST, n - N_FIRST) if n > N_FIRST else (n,)
+
+
 def completions(ballot: Ballot, n_left: int, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
     """Draw n completions of a ballot: the classes and confidences of all trajectories, a row for each.
 
@@ -98,11 +112,33 @@ def completions(ballot: Ballot, n_left: int, n: int, rng: np.random.Generator) -
     n_seen, answered = len(ballot.classes), np.flatnonzero(ballot.classes >= 0)
     counts = rng.multinomial(n_left, rng.dirichlet(np.ones(n_seen + 1), n))
     drawn = np.repeat(np.tile(np.arange(n_seen + 1), n), counts.ravel()).reshape(n, n_left)
-    classes = np.append(ballot.classes, len(ballot.labels))[drawn]
-    source = np.where(drawn == n_seen, rng.choice(answered, drawn.shape), drawn)
-    confidences = _smoothed(ballot.confidences[source], ballot.confidences[answered], rng)
-    seen = (np.tile(ballot.classes, (n, 1)), np.tile(ballot.confidences, (n, 1)))
-    return np.hstack((seen[0], classes)), np.hstack((seen[1], confidences))
+    classes = np.empty((n, n_seen + n_left), dtype=np.int64)
+    classes[:, :n_seen] = ballot.classes
+    classes[:, n_seen:] = np.append(ballot.classes, len(ballot.labels))[drawn]
+    unseen = drawn == n_seen
+    drawn[unseen] = rng.choice(answered, np.count_nonzero(unseen))
+    confidences = np.empty(classes.shape)
+    confidences[:, :n_seen] = ballot.confidences
+    confidences[:, n_seen:] = _smoothed(ballot.confidences[drawn], ballot.confidences[answered], rng)
+    return classes, confidences
+
+
+def with_ballot(
+    ballot: Ballot, n_left: int, drawn: tuple[IntArray, FloatArray]
+) -> tuple[IntArray, FloatArray]:
+    """Return completions with the ballot as it is in a last row, so that it is judged with the others."""
+    classes = np.vstack((drawn[0], np.append(ballot.classes, np.full(n_left, -1))))
+    return classes, np.vstack((drawn[1], np.append(ballot.confidences, np.full(n_left, np.nan))))
+
+
+def electorate_of(classes: IntArray, confidences: FloatArray, n_answers: int, scale: Scale) -> Electorate:
+    """Return the electorate of some completions of one ballot."""
+    scaled = None
+    if scale is not Scale.POSITIVE:
+        offsets = np.arange(len(classes) + 1) * classes.shape[1]
+        values = on_scale(scale, classes.ravel(), confidences.ravel(), offsets).reshape(classes.shape)
+        scaled = make_pools(classes, values, n_answers)
+    return Electorate(make_pools(classes, confidences, n_answers), scaled, scale is not Scale.STANDARD)
 
 
 def _smoothed(drawn: FloatArray, seen: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -117,8 +153,3 @@ def _smoothed(drawn: FloatArray, seen: FloatArray, rng: np.random.Generator) -> 
         return noisy
     highest = min(1.5 * float(top), LARGEST)
     return np.clip(noisy, max(float(seen.min()) / 2, SMALLEST), highest, out=noisy)
-
-
-def _winners(classes: IntArray, confidences: FloatArray, method: str) -> IntArray:
-    n, m = classes.shape
-    return elect(classes.ravel(), confidences.ravel(), np.arange(n + 1) * m, [method])[method].winner

@@ -49,7 +49,7 @@ def stop_rule(rule: str | StopRule | OwnStopRule | None, method: str | None = No
     `method` is what `vote`, `gain` and `sure` vote by if the name does not say it; None for their own.
 
     >>> stop_rule("vote:0.99", method="wsc")
-    VoteHolds(share=0.99, method='wsc', n_completions=256, seed=0)
+    VoteHolds(share=0.99, method='wsc', n_completions=128, seed=0)
     """
     if not isinstance(rule, str):
         if rule is None or (hasattr(rule, "settled") and not isinstance(rule, type)):

@@ -7,17 +7,18 @@ that were seen, of one that was not, and of trajectories without an answer are D
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.evidence import Evidence
-from distrivote.voting.kernels.pools import FloatArray, IntArray, make_pools
-from distrivote.voting.pipeline import Electorate, Pipeline
+from distrivote.voting.kernels.pools import FloatArray, IntArray
+from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
-from distrivote.voting.scales import Scale, on_scale, scale_of
-from distrivote.voting.stopping.completing import completions
+from distrivote.voting.scales import scale_of
+from distrivote.voting.stopping.completing import completions, electorate_of, in_parts, with_ballot
 from distrivote.voting.trust import Trust
 
 _CALIBRATION = Calibration()
@@ -47,7 +48,9 @@ def outlook(
 ) -> Outlook:
     """Return the outlook of a ballot in which somebody has answered."""
     if uses_confidences(ballot, method):
-        return _by_confidences(ballot, n_left, method, n_completions, rng)
+        parts = list(outlooks_by_confidences(ballot, n_left, method, n_completions, rng))
+        later, stays = (np.concatenate(each) for each in zip(*(part[1:] for part in parts), strict=True))
+        return Outlook(parts[0].now, later, stays)
     counts = np.bincount(ballot.classes[ballot.classes >= 0])
     n_silent = int(np.count_nonzero(ballot.classes < 0))
     now, later, stays = by_counts(counts[None], np.array([n_silent]), n_left, n_completions, rng)
@@ -88,34 +91,22 @@ def _by_votes(votes: FloatArray) -> FloatArray:
     return _CALIBRATION.of(Evidence(nothing, nothing, np.zeros(len(votes)), votes, nothing), _TRUST)
 
 
-def _by_confidences(
+def outlooks_by_confidences(
     ballot: Ballot, n_left: int, method: Pipeline, n_completions: int, rng: np.random.Generator
-) -> Outlook:
-    scale = scale_of(ballot.classes, ballot.confidences)
-    n_answers = len(ballot.labels) + 1
-    classes, confidences = completions(ballot, n_left, n_completions, rng)
-    # The ballot as it is comes last, and is judged with the others.
-    silent = np.full(n_left, -1)
-    classes = np.vstack((classes, np.concatenate((ballot.classes, silent))))
-    confidences = np.vstack((confidences, np.concatenate((ballot.confidences, np.full(n_left, np.nan)))))
-    probabilities, winners = _judged(classes, confidences, n_answers, scale, method)
-    best = probabilities[np.arange(n_completions + 1), winners]
-    return Outlook(float(best[-1]), best[:-1], probabilities[:-1, winners[-1]])
-
-
-def _judged(
-    classes: IntArray, confidences: FloatArray, n_answers: int, scale: Scale, method: Pipeline
-) -> tuple[FloatArray, IntArray]:
-    """Return (n, n_answers) the probabilities of some ballots and (n,) the method's answers."""
-    scaled = None
-    if scale is not Scale.POSITIVE:
-        offsets = np.arange(len(classes) + 1) * classes.shape[1]
-        values = on_scale(scale, classes.ravel(), confidences.ravel(), offsets).reshape(classes.shape)
-        scaled = make_pools(classes, values, n_answers)
-    pools = make_pools(classes, confidences, n_answers)
-    electorate = Electorate(pools, scaled, scale is not Scale.STANDARD)
-    trust = method.trust or _TRUST
-    probabilities = electorate.probabilities(_CALIBRATION, trust)
-    if method.trust is not None:  # its answer is the most probable one
-        return probabilities, probabilities.argmax(axis=1)
-    return probabilities, method.decide(electorate).winners
+) -> Iterator[Outlook]:
+    """Yield the outlook in parts, since the first may be enough for a verdict."""
+    scale, n_answers = scale_of(ballot.classes, ballot.confidences), len(ballot.labels) + 1
+    first: tuple[float, int] | None = None
+    for size in in_parts(n_completions):
+        some = completions(ballot, n_left, size, rng)
+        if first is None:
+            some = with_ballot(ballot, n_left, some)
+        electorate = electorate_of(*some, n_answers, scale)
+        probabilities = electorate.probabilities(_CALIBRATION, method.trust or _TRUST)
+        # With trust the answer is the most probable one.
+        is_weighed = method.trust is not None
+        winners = probabilities.argmax(axis=1) if is_weighed else method.elected(electorate)
+        best = probabilities[np.arange(len(winners)), winners]
+        if first is None:
+            first = float(best[-1]), int(winners[-1])
+        yield Outlook(first[0], best[:size], probabilities[:size, first[1]])

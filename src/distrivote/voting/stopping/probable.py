@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
@@ -13,7 +14,13 @@ from distrivote.defaults import METHOD, STOP_GAIN, STOP_SHARE
 from distrivote.errors import InputError
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.methods import parse_method
-from distrivote.voting.stopping.outlooks import Outlook, by_counts, outlook, uses_confidences
+from distrivote.voting.stopping.outlooks import (
+    Outlook,
+    by_counts,
+    outlook,
+    outlooks_by_confidences,
+    uses_confidences,
+)
 from distrivote.voting.stopping.rule import check_share
 
 HOPE = 0.05
@@ -64,8 +71,12 @@ class Gain:
             counts = tuple(sorted(np.unique(votes, return_counts=True)[1].tolist(), reverse=True))
             n_silent = len(ballot.classes) - len(votes)
             return count_gain(counts, n_silent, n_left, self.n_completions, self.seed) < self.gain
-        seen = _look(ballot, n_left, self.method, self.n_completions, self.seed)
-        return bool(seen.gains.mean() < self.gain)
+        most, total = self.gain * self.n_completions, 0.0
+        for part in _parts(ballot, n_left, self.method, self.n_completions, self.seed):
+            total += float(part.gains.sum())
+            if total >= most:  # no gain is below 0
+                return False
+        return True
 
 
 @lru_cache(maxsize=2**16)
@@ -128,14 +139,20 @@ class Sure:
         return f"no answer was likely to reach a probability of {self.probability:.0%}"
 
     def _verdict(self, ballot: Ballot, n_left: int) -> Verdict:
-        seen = _look(ballot, n_left, self.method, self.n_completions, self.seed)
-        if seen.now >= self.probability:
-            return Verdict.SURE
-        level = HOPE / max(math.ceil(math.log2(len(ballot.classes) + n_left)), 1)
-        hopes = (seen.later >= self.probability).mean()
-        return Verdict.OPEN if hopes >= level else Verdict.HOPELESS
+        level, n_hopes = HOPE / max(math.ceil(math.log2(len(ballot.classes) + n_left)), 1), 0
+        for part in _parts(ballot, n_left, self.method, self.n_completions, self.seed):
+            if part.now >= self.probability:
+                return Verdict.SURE
+            n_hopes += int(np.count_nonzero(part.later >= self.probability))
+            if n_hopes >= level * self.n_completions:
+                return Verdict.OPEN
+        return Verdict.HOPELESS
 
 
-def _look(ballot: Ballot, n_left: int, method: str, n_completions: int, seed: int) -> Outlook:
-    rng = np.random.default_rng([seed, len(ballot.classes)])
-    return outlook(ballot, n_left, parse_method(method), n_completions, rng)
+def _parts(ballot: Ballot, n_left: int, method: str, n_completions: int, seed: int) -> Iterator[Outlook]:
+    """Yield the outlook in one part or two."""
+    rng, pipeline = np.random.default_rng([seed, len(ballot.classes)]), parse_method(method)
+    if uses_confidences(ballot, pipeline):
+        yield from outlooks_by_confidences(ballot, n_left, pipeline, n_completions, rng)
+    else:
+        yield outlook(ballot, n_left, pipeline, n_completions, rng)
