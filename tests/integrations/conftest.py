@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-FOREIGN = {"test_inspect_ai.py", "test_inspect_stopping.py", "test_lm_eval.py", "test_lm_eval_chat.py"}
+FOREIGN = {
+    "test_dspy.py",
+    "test_inspect_ai.py",
+    "test_inspect_stopping.py",
+    "test_lm_eval.py",
+    "test_lm_eval_chat.py",
+    "test_mcp.py",
+}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -15,6 +15,8 @@ import pytest
         ("inspect_stopping", "inspect_ai", "inspect"),
         ("lm_eval", "lm_eval", "lm-eval"),
         ("lm_eval_chat", "lm_eval", "lm-eval"),
+        ("dspy", "dspy", "dspy"),
+        ("mcp", "mcp", "mcp"),
     ],
 )
 def test_the_error_names_the_extra(module: str, package: str, extra: str) -> None:

@@ -24,6 +24,7 @@ _PANELS = {
         "ask": _Entry("ask:ask", "Ask a language model the same question N times and vote."),
         "vote": _Entry("vote:vote", "Vote on every question of a file of sampled answers."),
         "serve": _Entry("serve:serve", "Answer with votes over an OpenAI-compatible API."),
+        "mcp": _Entry("mcp:mcp", "Answer with votes as a tool of MCP clients."),
     },
     "Runs": {
         "generate": _Entry("generate:generate", "Sample a benchmark into a run."),
