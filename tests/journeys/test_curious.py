@@ -36,9 +36,8 @@ def test_the_demo_tells_its_story_in_a_pipe_of_80_columns(tmp_path: Path) -> Non
     ).stdout
     assert max(map(len, map(str.rstrip, shown.splitlines()))) <= 80
     assert re.search(r"\d\.\d{5}", shown) is None
-    shares = dict(
-        reversed(pair) for pair in re.findall(r"^ +([\d.]+)%  (one sample|SC|DIS-GMM|auto) ", shown, re.M)
-    )
-    assert float(shares["one sample"]) < min(float(shares[name]) for name in ("SC", "DIS-GMM", "auto"))
+    shares = dict(re.findall(r"^  (one reply|majority|DistriVoting|auto) +(\d+)%  █", shown, re.M))
+    assert int(shares.pop("one reply")) < min(map(int, shares.values()))
+    assert len(shares) == 3
     assert "majority voting says 12 too" in shown
     assert (tmp_path / "build" / "demo.html").exists()
