@@ -129,6 +129,7 @@ def test_a_tally_on_the_way_changes_nothing_and_the_last_one_is_the_final_one(
     )
 
 
+@pytest.mark.slow
 @LAW
 @given(pools(), METHODS)
 def test_what_is_settled_was_settled_by_the_same_votes(found: list[Trajectory], method: str) -> None:

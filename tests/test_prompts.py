@@ -116,6 +116,7 @@ def test_any_text_has_a_template(question: str) -> None:
     assert chosen_template(question) in TEMPLATE_NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["$=", "[asy]", "A) ", "(", "1+", "write ", "please ", "\\boxed{", " "])
 def test_hostile_questions_are_looked_at_in_linear_time(part: str) -> None:
     chosen_template(part * 200_000)  # minutes, were it quadratic

@@ -313,6 +313,7 @@ pieces = st.sampled_from(
 texts = st.one_of(st.lists(pieces, max_size=14).map("".join), st.text(max_size=30))
 
 
+@pytest.mark.slow
 @MANY
 @given(st.lists(texts, max_size=8), st.randoms(use_true_random=False))
 def test_the_plain_rules_take_any_text_and_ignore_the_order(answers: list[str], rng: random.Random) -> None:

@@ -328,6 +328,7 @@ def test_a_worker_that_does_not_react_is_replaced() -> None:
         assert verifier.equal()("2(x+3)", "2x+6")
 
 
+@pytest.mark.slow
 @needs_math_verify
 def test_close_ends_the_workers_and_the_next_use_starts_them_again() -> None:
     verifier = MathVerifier()
@@ -374,6 +375,7 @@ print(math_equal("6(x+1)", "6x+6"), *[w._process.pid for w in shared_verifier().
 """
 
 
+@pytest.mark.slow
 @posix
 @needs_math_verify
 def test_nothing_is_left_when_the_program_ends() -> None:
@@ -396,6 +398,7 @@ def test_nothing_is_left_when_the_program_is_killed() -> None:
         pytest.fail("the worker outlived its owner")
 
 
+@pytest.mark.slow
 @posix
 @needs_math_verify
 def test_a_fork_has_a_verifier_of_its_own() -> None:
@@ -451,6 +454,7 @@ def test_a_broken_package_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         verifier.equal()("x+1", "1+x")
 
 
+@pytest.mark.slow
 def test_a_missing_interpreter_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setattr(mathverify, "find_spec", lambda _name: object())

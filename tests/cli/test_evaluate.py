@@ -158,6 +158,7 @@ def test_every_format_is_written_at_once(evaluate: Evaluate, tmp_path: Path) -> 
     assert "\\begin{tabular}" in files[4].read_text()
 
 
+@pytest.mark.slow
 def test_a_page_and_figures_are_written(evaluate: Evaluate, tmp_path: Path) -> None:
     pytest.importorskip("altair", reason="altair is not installed: pip install '.[report]'")
     pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")

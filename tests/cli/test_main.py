@@ -97,6 +97,7 @@ def test_wrong_usage_is_exit_code_2() -> None:
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_process_answers_and_fails_as_it_should(tmp_path: Path) -> None:
     result = run("vote", ANSWERS)
     assert result.returncode == 0

@@ -163,6 +163,7 @@ def test_a_complete_grid_is_evaluated_without_an_engine(
     assert (folder / "out" / "grid.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_before", [0, 5, 64, 70, 127])
 def test_an_interrupted_grid_goes_on_and_ends_like_one_that_was_not(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, n_before: int
@@ -311,6 +312,7 @@ def test_the_plan_of_the_papers_grid(capsys: pytest.CaptureFixture[str]) -> None
     assert stage["evaluate"].endswith("--against-paper -o out/grid.html")
 
 
+@pytest.mark.slow
 def test_the_commands_of_a_plan_make_the_same_runs(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +370,7 @@ def test_in_a_pipe_a_plan_is_a_line_for_each_step(capsys: pytest.CaptureFixture[
     assert "26 trajectories per question where the paper has 512" in err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
 @pytest.mark.parametrize("sweep", [[], ["--sweep", "alpha-delta"], ["--sweep", "delta"]])
 def test_a_plan_fits_into_80_columns_and_its_commands_can_be_copied(sweep: list[str]) -> None:

@@ -506,6 +506,7 @@ def on_a_terminal(*arguments: str, columns: int = 80, **env: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_table_with_marks_and_a_summary(tmp_path: Path) -> None:
     rows = [row for q in range(45) for row in rows_of(f"q{q}", "xxY" * 8, ground_truth="y")]
     shown = on_a_terminal(str(write(tmp_path / "a.jsonl", rows)), "-m", "dis-gmm", columns=100)

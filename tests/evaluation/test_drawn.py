@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from distrivote.evaluation.drawn import Drawn, OneAnswer, PositiveSide, Stages, Voting, drawn
 from distrivote.voting.filters import TopFilter
@@ -16,6 +17,7 @@ def draws(classes: list[list[int]], confidence: list[list[float]]) -> Drawn:
     return drawn(ids, np.array(confidence), ids == 0, ids == 0)
 
 
+@pytest.mark.slow
 def test_winners_are_those_of_one_vote_at_a_time() -> None:
     rng = np.random.default_rng(0)
     # Far-apart numbers, to see that they are numbered anew.

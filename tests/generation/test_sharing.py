@@ -205,6 +205,7 @@ def test_the_work_of_a_killed_process_is_taken_over(server: ScriptedServer) -> N
     assert [process.returncode for process in processes[1:]] == [0, 0], said
 
 
+@pytest.mark.slow
 def test_client_processes_share_the_streams_and_one_writes(server: ScriptedServer) -> None:
     choice = EngineChoice.of(None, "toy", [server.url], None, {"n_parallel": 4})
     result = generate_run(choice, "q.jsonl", "run", 12, steering=None, processes=2)
@@ -216,6 +217,7 @@ def test_client_processes_share_the_streams_and_one_writes(server: ScriptedServe
     assert len(asked) >= 12 * N_QUESTIONS
 
 
+@pytest.mark.slow
 def test_an_error_of_a_client_process_is_that_of_the_run() -> None:
     choice = EngineChoice.of(None, "toy", ["http://127.0.0.1:9/v1"], None, {"n_parallel": 4})
     with pytest.raises(EngineError):

@@ -305,6 +305,7 @@ def test_three_tokens_are_no_answer(run: Callable[..., tuple[int, str, str]]) ->
 ADDING = 'def add(a, b):\n    """Return the sum.\n\n    >>> add(2, 3)\n    5\n    """'
 
 
+@pytest.mark.slow
 def test_programs_are_tried_on_the_inputs_of_a_file(
     run: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_no_request_costs_more_than_50_mb(body: Body, app: Any) -> None:
     assert len(reply.body) < 10_000
 
 
+@pytest.mark.slow
 def test_what_is_left_to_validation_has_few_errors(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from distrivote.server import app as module
 

@@ -62,6 +62,7 @@ def test_made_up_requests_never_fail_the_server(operations: dict[str, Any], labe
     ask(operations[label], GenerationMode.POSITIVE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [operation.label for operation in OPERATIONS if operation.body])
 def test_requests_against_the_document_are_refused(operations: dict[str, Any], label: str) -> None:
     assert set(ask(operations[label], GenerationMode.NEGATIVE)) == {400}

@@ -113,6 +113,7 @@ def test_ready_knows_the_upstream() -> None:
         assert httpx.get(f"{url}/ready").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_web_page_of_an_allowed_origin_may_ask() -> None:
     ours, other = "https://example.com", "https://example.org"
     ask = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}

@@ -121,6 +121,7 @@ def test_one_that_is_not_there_is_an_error_that_names_it() -> None:
     assert upstream.url in reply.json()["error"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "said", "expected"),
     [

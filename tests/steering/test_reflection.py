@@ -721,6 +721,7 @@ def test_replay_of_a_recorded_run_gives_the_record(drawn: tuple[SelfStepConf, Re
     assert same(again, reply.record)
 
 
+@pytest.mark.slow
 @MANY
 @given(replies(guarded=False))
 def test_replay_finds_the_insertions_of_a_recorded_run(drawn: tuple[SelfStepConf, Reply]) -> None:

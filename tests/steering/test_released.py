@@ -185,6 +185,7 @@ positions = st.builds(
 )
 
 
+@pytest.mark.slow
 @MANY
 @given(
     st.sampled_from(WAYS),

@@ -63,6 +63,7 @@ def test_rounds_get_smaller_and_stay_large_enough(left: int, questions: int, siz
     assert round_size(left, questions) == size
 
 
+@pytest.mark.slow
 def test_a_budget_over_questions_beats_the_same_for_each() -> None:
     """Half of the questions are easy, half are close: 12 each on average.
 

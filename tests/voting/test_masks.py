@@ -29,6 +29,7 @@ def test_the_masks_of_a_rejection_by_hand() -> None:
     assert tally.best == 8
 
 
+@pytest.mark.slow
 @MANY
 @given(st.one_of(tied_pools, plain_pools, humped_pools), st.sampled_from(CUTTING))
 def test_the_first_cut_is_the_twins(pool: Pool, method: str) -> None:

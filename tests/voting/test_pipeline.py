@@ -74,6 +74,7 @@ def test_method_equals_its_slow_twin_on_realistic_pools(method):
         same_as_twin(humped(rng, n), method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dis-top50", "dis-gmm", "dis-kmeans"])
 def test_distrivoting_equals_its_slow_twin_on_ten_thousand_trajectories(method):
     same_as_twin(humped(np.random.default_rng(11), 10_000, n_answers=50), method)
@@ -102,6 +103,7 @@ def test_order_of_trajectories_does_not_matter_but_for_ties(method, pool, data):
         assert other.answer == tally.answer
 
 
+@pytest.mark.slow
 @MANY
 @given(method=methods, pool=pools, exponent=st.integers(-300, 300))
 def test_scaling_by_a_power_of_two_changes_no_winner(method, pool, exponent):

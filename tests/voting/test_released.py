@@ -103,6 +103,7 @@ def test_released_vote_equals_its_slow_twin_on_realistic_pools(method):
         same_as_twin(humped(rng, n), method)
 
 
+@pytest.mark.slow
 @FEW
 @given(pool=pools)
 def test_a_batch_of_released_votes_equals_one_by_one(pool):

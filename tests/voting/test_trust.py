@@ -157,6 +157,7 @@ def test_a_surer_trajectory_never_makes_its_own_answer_worse(pool, which, factor
         assert after.answer == answer
 
 
+@pytest.mark.slow
 @LAW
 @given(st.lists(large_pools(), min_size=8, max_size=12), st.integers(0, 199), st.sampled_from([1.1, 100.0]))
 def test_the_law_holds_in_a_run_whose_trust_stays(pools, which, factor):

@@ -134,6 +134,7 @@ def label(winning_class: int) -> str | None:
 letter_pools = pools.filter(lambda pool: all(a is None or a in LABELS for a in pool.answers))
 
 
+@pytest.mark.slow
 @FEW
 @given(batch=st.lists(st.one_of(letter_pools, wide_pools), min_size=1, max_size=6))
 def test_ragged_batch_equals_one_by_one(batch):
@@ -156,6 +157,7 @@ def rectangle(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.
     return np.array(classes), confidences
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "m"),
     [(40, 1), (20, 2), (10, 4), (40, 16), (40, 64)],

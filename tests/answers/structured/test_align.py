@@ -75,6 +75,7 @@ def best_score(items: list[int], slots: list[int]) -> int:
 NUMBERS = st.lists(st.integers(0, 3), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @MANY
 @given(NUMBERS, st.lists(NUMBERS, min_size=1, max_size=3))
 def test_no_match_in_order_is_better(slots: list[int], others: list[list[int]]) -> None:

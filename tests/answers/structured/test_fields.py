@@ -190,6 +190,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> set[Any]:
     return {(path, json.dumps(value))}
 
 
+@pytest.mark.slow
 @MANY
 @given(POOLS, METHODS, st.integers(0, 99))
 def test_no_value_is_invented(values: list[Any], method: str, seed: int) -> None:
@@ -211,6 +212,7 @@ def test_what_all_agree_on_is_the_result(value: Any, n: int, method: str, seed: 
     assert all(each.votes == n for each in found.fields)
 
 
+@pytest.mark.slow
 @MANY
 @given(POOLS, st.sampled_from(["wsc", "bon", "dis-gmm"]), st.integers(0, 99), st.data())
 def test_the_order_of_trajectories_does_not_count(

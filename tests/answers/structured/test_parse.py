@@ -34,6 +34,7 @@ def test_every_leaf_has_the_place_of_its_text(value: Any, indent: int | None, as
     assert [json.loads(text[start:end]) for start, end in found.places] == leaves(value)
 
 
+@pytest.mark.slow
 @MANY
 @given(
     st.dictionaries(st.text(max_size=4), VALUES, min_size=1, max_size=5), st.integers(0, 500), st.booleans()

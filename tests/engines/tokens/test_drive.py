@@ -186,6 +186,7 @@ def test_as_published_a_greedy_trajectory_has_exactly_the_reflection() -> None:
     assert found.top_logprobs[2] == pytest.approx(found.top_logprobs[3])
 
 
+@pytest.mark.slow
 def test_as_published_the_exchanged_position_is_sampled_from_the_exchanged_probabilities() -> None:
     n = 4000
     params = SamplingParams(temperature=1.0, top_p=1.0, n_logprobs=4, max_tokens=9)

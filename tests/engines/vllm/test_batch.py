@@ -94,6 +94,7 @@ def step(batch: SteeredBatch, live: dict[int, Request], sampled: Sequence[tuple[
         request.sampled(token, top)
 
 
+@pytest.mark.slow
 @MANY
 @given(
     st.lists(controllers, min_size=1, max_size=4).flatmap(
@@ -114,6 +115,7 @@ def test_a_batch_does_what_the_streams_of_its_requests_do(
         step(batch, live, sampled)
 
 
+@pytest.mark.slow
 @MANY
 @given(st.data())
 def test_requests_that_come_and_go_take_their_state_with_them(data: st.DataObject) -> None:
@@ -253,6 +255,7 @@ END = len(TEXTS) - 1
 seen_positions = st.tuples(st.integers(0, len(TEXTS) - 1), st.integers(0, len(TEXTS) - 1), tops)
 
 
+@pytest.mark.slow
 @MANY
 @given(
     st.builds(SelfStepConf, delta=st.sampled_from([0.8, 1.0, 10.0]), split=splits, released=st.just(True)),

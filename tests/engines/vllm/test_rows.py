@@ -106,6 +106,7 @@ def request(number: int, controller: SelfStepConf | None) -> Request:
     return Request(SimpleNamespace(extra_args=xargs, logprobs=K, seed=None), [number], controller)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [False, True], ids=["in step", "ahead"])
 @MANY
 @given(data=st.data())

@@ -135,6 +135,7 @@ def test_figures_are_four_files_each(tmp_path: Path) -> None:
     assert seen == [(1, 2), (2, 2)]
 
 
+@pytest.mark.slow
 def test_the_same_report_gives_the_same_pictures(tmp_path: Path) -> None:
     report = Report((replace(made_up_report().results[0], charts=(budget_chart(),)),), (), {})
     for name in ("a", "b"):

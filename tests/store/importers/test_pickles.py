@@ -200,6 +200,7 @@ def test_shared_lists_that_would_explode_stay_small() -> None:
     assert isinstance(read_pickle(pickle.dumps(value, 4)), list)
 
 
+@pytest.mark.slow
 def test_a_list_that_holds_itself_and_deep_nesting_are_read() -> None:
     loop: list[Any] = []
     loop.append(loop)

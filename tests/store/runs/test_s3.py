@@ -59,6 +59,7 @@ def command(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 def test_a_run_is_written_gone_on_with_merged_and_read(address: str) -> None:
     stored(address, row(0, "a"))
     stored(address, row(1, "b"), row(2, "c"))

@@ -54,6 +54,7 @@ def test_cut_worked_out_by_hand(confidences, expected):
     assert n_negative(confidences) == expected
 
 
+@pytest.mark.slow
 def test_every_pool_of_up_to_six_small_numbers_is_cut_where_the_squares_are_least():
     for n in range(1, 7):
         for pool in itertools.combinations_with_replacement(range(1, 7), n):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ def test_candidates_are_those_of_every_power(n, q):
     assert list(candidate_sizes(n, q)) == naive.mob_candidates(n, q)
 
 
+@pytest.mark.slow
 @MANY
 @given(n=st.integers(2, 300), steps=st.floats(0.9, 1.1))
 def test_candidates_are_those_of_every_power_where_neighbours_are_about_one_apart(n, steps):

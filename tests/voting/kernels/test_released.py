@@ -69,6 +69,7 @@ def test_the_start_is_that_of_scikit_learn():
         assert not labels[index, len(row) :].any()
 
 
+@pytest.mark.slow
 def test_the_fit_is_that_of_scikit_learn():
     rows = made(2, 720)
     values, inside, sizes = filled(rows)
