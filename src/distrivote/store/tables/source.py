@@ -27,9 +27,7 @@ from typing import NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import Same, equality
-from distrivote.answers.kinds.kind import Kind
-from distrivote.answers.kinds.names import KINDS
+from distrivote.answers.equality import Equality, Same, equality
 from distrivote.defaults import MAX_SPOOL
 from distrivote.errors import InputError
 from distrivote.nouns import plural
@@ -203,6 +201,12 @@ def open_table(path: str, columns: Columns, same: Same | None = None) -> Iterato
 
 def _no_probability(same: Same | None, read_as: str | None = None) -> str | None:
     """Return why answers of the kind that was asked for, else of the kind of a run, have no probability."""
+    if read_as is None and (same is None or isinstance(same, str | Equality)):
+        return None
+    # Imported on use: compiling the patterns of all kinds takes as long as a vote on a million rows.
+    from distrivote.answers.kinds.kind import Kind
+    from distrivote.answers.kinds.names import KINDS
+
     kind = same if isinstance(same, Kind) else KINDS.get(read_as or "")
     return None if kind is None else kind.no_probability
 

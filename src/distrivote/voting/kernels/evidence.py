@@ -25,8 +25,9 @@ from distrivote.voting.kernels.pools import (
     FloatArray,
     IntArray,
     Pools,
+    keys_by_answer,
     or_infinity,
-    sums_by_answer,
+    sums_by_key,
 )
 
 NEAR, FAR = 0.3, 0.8
@@ -35,6 +36,9 @@ NEAR, FAR = 0.3, 0.8
 
 _AT_ONCE = 256
 """Pools whose leads are computed together: few enough that no digits are lost."""
+
+_SURELY = 0.999
+"""This share of a distance is surely below it, whatever is rounded."""
 
 
 class Evidence(NamedTuple):
@@ -60,19 +64,28 @@ class Evidence(NamedTuple):
 def evidence_of(pools: Pools, sized: bool = True) -> Evidence:
     """Return the evidence of every pool; without leads if sizes are not comparable (not `sized`)."""
     values = or_infinity(pools.confidences, pools.answered)
-    order = np.argsort(values, axis=1, kind="stable")
-    ranked = np.take_along_axis(values, order, axis=1)
-    sorted_pools = pools._replace(answers=np.take_along_axis(pools.answers, order, axis=1))
+    # Equal confidences have equal scores: their order does not matter, so the sort need not be stable.
+    order = np.argsort(values, axis=1)
+    order += (np.arange(len(values)) * values.shape[1])[:, None]
+    ranked = values.ravel()[order]
+    keys, k = keys_by_answer(pools), pools.n_answers
+    sorted_keys = keys.ravel()[order]
     sizes = np.count_nonzero(pools.answered, axis=1)
-    counts = sums_by_answer(pools, pools.answered.astype(np.float64))
+    counts = _sums(keys, pools.answered.astype(np.float64), k)
     scores = rank_scores(ranked, sizes)
-    sums = sums_by_answer(sorted_pools, scores)
+    sums = _sums(sorted_keys, scores, k)
     within = np.square(scores).sum(axis=1) - (sums**2 / np.maximum(counts, 1.0)).sum(axis=1)
     leads = np.zeros_like(counts)
     if sized:
         wide, led = lead_scores(ranked, sizes)
-        leads[wide] = _gaps(counts[wide], sums_by_answer(sorted_pools.rows(wide), led))
+        wide_keys = sorted_keys[wide] - ((wide - np.arange(len(wide))) * k)[:, None]
+        leads[wide] = _gaps(counts[wide], _sums(wide_keys, led, k))
     return Evidence(counts, _gaps(counts, sums), np.maximum(within, 0.0), counts, leads)
+
+
+def _sums(keys: IntArray, weights: FloatArray, n_answers: int) -> FloatArray:
+    """Return (n_pools, n_answers) sums for the keys of `keys_by_answer`, in any order within a pool."""
+    return sums_by_key(keys, weights, len(keys) * n_answers).reshape(len(keys), n_answers)
 
 
 def _gaps(counts: FloatArray, sums: FloatArray) -> FloatArray:
@@ -96,6 +109,18 @@ def rank_scores(ranked: FloatArray, sizes: IntArray) -> FloatArray:
     for row, n in enumerate(distinct.tolist()):
         below[row, 1 : n + 1] = np.cumsum(_normal_scores(n))
         below[row, n:] = 0.0  # they are symmetric
+    scores: FloatArray = np.diff(below, axis=1)[which]
+    equal = ranked[:, 1:] == ranked[:, :-1]
+    equal &= ranked[:, 1:] < np.inf
+    tied = np.flatnonzero(equal.any(axis=1))
+    if tied.size:
+        scores[tied] = _shared_scores(ranked[tied], below, which[tied])
+    return scores
+
+
+def _shared_scores(ranked: FloatArray, below: FloatArray, which: IntArray) -> FloatArray:
+    """Return the scores of rows with equal values, which share the mean of theirs."""
+    width = ranked.shape[1]
     starts = np.zeros((len(ranked), width), dtype=np.int64)
     places = np.arange(1, width)
     new = ranked[:, 1:] != ranked[:, :-1]
@@ -121,30 +146,66 @@ def lead_scores(ranked: FloatArray, sizes: IntArray) -> tuple[IntArray, FloatArr
     lowest, highest = ranked[:, 0], ranked[np.arange(len(ranked)), np.maximum(sizes, 1) - 1]
     wide = np.flatnonzero((lowest > 0.0) & (highest > lowest * np.exp(NEAR)))
     scores = np.zeros((len(wide), ranked.shape[1]))
+    full = bool((sizes == ranked.shape[1]).all())
     for start in range(0, len(wide), _AT_ONCE):
         rows = wide[start : start + _AT_ONCE]
         there = np.arange(ranked.shape[1]) < sizes[rows, None]
-        values = np.where(there, np.log(ranked[rows]) - np.log(lowest[rows, None]), 0.0)
+        values = np.log(ranked[rows])
+        values -= np.log(lowest[rows, None])
+        if full:
+            scores[start : start + _AT_ONCE] = _leads(values, there).reshape(values.shape)
+            continue
+        values = np.where(there, values, 0.0)
         scores[start : start + _AT_ONCE][there] = _leads(values, there)
     return wide, scores
 
 
 def _leads(table: FloatArray, there: BoolArray) -> FloatArray:
-    """Return, flat, how far each value leads those of its row on average; rows are sorted."""
-    row, _ = np.nonzero(there)
-    values, sizes = table[there], np.count_nonzero(there, axis=1)
-    starts, n = (np.cumsum(sizes) - sizes)[row], sizes[row]
-    below = np.zeros((len(table), table.shape[1] + 1))
-    below[:, 1:] = np.cumsum(table, axis=1)
+    """Return, flat, how far each value leads those of its row on average; rows are sorted from 0 on."""
+    n_rows, width = table.shape
+    sizes = np.count_nonzero(there, axis=1)
+    row = np.repeat(np.arange(n_rows), sizes)
+    values = table.ravel() if len(row) == table.size else table[there]
+    starts, n = np.cumsum(sizes) - sizes, sizes[row]
+    below = np.zeros((n_rows, width + 1))
+    np.cumsum(table, axis=1, out=below[:, 1:])
+    whole, below = below[:, -1], below.ravel()
     # Rows are shifted so far apart that one search finds the positions in all of them.
     apart = values + row * (values.max() + 2 * FAR)
+    first_of, place = starts[row], row * (width + 1)
 
-    def clipped(width: float) -> FloatArray:
-        """Return the sum of the differences to all values, each clipped to `width`."""
-        first, last = (apart.searchsorted(apart + step) - starts for step in (-width, width))
-        inside: FloatArray = values * (last - first) - (below[row, last] - below[row, first])
-        inside += width * (first + last - n)
+    def clipped(some: IntArray | slice, first: IntArray, last: IntArray, step: float) -> FloatArray:
+        """Return the sums of some values' differences to all values of their row, each clipped to `step`.
+
+        Those to the values from index `first` to `last` are not clipped.
+        """
+        inside: FloatArray = values[some] * (last - first)
+        inside -= below[place[some] + last] - below[place[some] + first]
+        inside += step * (first + last - n[some])
         return inside
 
-    leads: FloatArray = (clipped(FAR) - clipped(NEAR)) / ((FAR - NEAR) * n)
+    far = values * n - whole[row]
+    # Few values are that far from the lowest (which is 0) or the highest of their row: no search for others.
+    beyond = values > _SURELY * FAR
+    beyond |= values < (values[starts + sizes - 1] - _SURELY * FAR)[row]
+    out = np.flatnonzero(beyond)
+    first, last = (apart.searchsorted(apart[out] + step) - first_of[out] for step in (-FAR, FAR))
+    far[out] = clipped(out, first, last, FAR)
+    last = apart.searchsorted(apart + NEAR)
+    first = _positions_below(apart, NEAR, last)
+    near = clipped(slice(None), first - first_of, last - first_of, NEAR)
+    leads: FloatArray = (far - near) / ((FAR - NEAR) * n)
     return leads
+
+
+def _positions_below(values: FloatArray, step: float, above: IntArray) -> IntArray:
+    """Return `values.searchsorted(values - step)`, given `above`, the same with `+ step`, for sorted values.
+
+    One value lies below another by more than `step` where that one lies above it, so counting replaces a
+    search. Rounding could tell the two apart: every position is checked, and searched where it is wrong.
+    """
+    found: IntArray = np.cumsum(np.bincount(above, minlength=len(values) + 1))[:-1]
+    keys = values - step
+    wrong = np.flatnonzero((values[found] < keys) | (values[found - 1] >= keys))
+    found[wrong] = values.searchsorted(keys[wrong])
+    return found

@@ -47,16 +47,26 @@ def best_cuts(z: FloatArray, sizes: IntArray) -> tuple[IntArray, FloatArray]:
     A cut never separates equal values.
     """
     sums = np.cumsum(z, axis=1)[:, :-1]
-    below = np.arange(1.0, z.shape[1])
-    weights = sizes[:, None] - below
+    gain = sums * sums
+    gain /= _cut_weights(sizes, z.shape[1])
+    # Beyond a row's size z is 0, below its last value, which excludes such cuts as well.
+    excluded = z[:, 1:] <= z[:, :-1]
+    if excluded.any():
+        np.copyto(gain, 0.0, where=excluded)
+    limits = gain.max(axis=1, keepdims=True)
+    limits *= 1.0 - TIE
+    cuts = (gain >= limits).argmax(axis=1)
+    return cuts + 1, sums[np.arange(len(z)), cuts]
+
+
+def _cut_weights(sizes: IntArray, width: int) -> FloatArray:
+    """Return k * (n - k) for cuts after the k lowest of n: a row for each size, or one if all are equal."""
+    below = np.arange(1.0, width)
+    one = bool((sizes == sizes[0]).all())
+    weights = sizes[: 1 if one else len(sizes), None] - below
     np.maximum(weights, 1.0, out=weights)
     weights *= below
-    gain = sums * sums
-    gain /= weights
-    # Beyond a row's size z is 0, below its last value, which excludes such cuts as well.
-    gain *= z[:, 1:] > z[:, :-1]
-    cuts = (gain >= gain.max(axis=1, keepdims=True) * (1.0 - TIE)).argmax(axis=1)
-    return cuts + 1, sums[np.arange(len(z)), cuts]
+    return weights
 
 
 def two_means_splits(ranked: FloatArray, sizes: IntArray) -> Splits:

@@ -70,17 +70,20 @@ def numbered_anew(classes: IntArray) -> tuple[IntArray, int]:
            [ 0,  0,  0,  0]]), 2)
     """
     order = np.argsort(classes, axis=1)
-    ranked = np.take_along_axis(classes, order, axis=1)
+    order += (np.arange(len(classes)) * classes.shape[1])[:, None]
+    ranked = classes.ravel()[order]
     new = np.empty(ranked.shape, dtype=np.int64)
     new[:, :1] = ranked[:, :1] >= 0
     new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
     ids = np.empty_like(new)
-    np.put_along_axis(ids, order, np.cumsum(new, axis=1) - 1, axis=1)
+    ids.ravel()[order] = np.cumsum(new, axis=1) - 1
     return ids, int(ids.max(initial=-1)) + 1
 
 
 def or_infinity(confidences: FloatArray, members: BoolArray) -> FloatArray:
     """Return the confidences of members and infinity for others; fast for positive ones."""
+    if members.all():
+        return confidences.copy()
     if not confidences.min(initial=np.inf) > 0:
         return np.where(members, confidences, np.inf)
     with np.errstate(divide="ignore"):
@@ -105,8 +108,12 @@ def ordered_confidences(pools: Pools, members: BoolArray) -> tuple[FloatArray, I
 def sums_by_answer(pools: Pools, weights: FloatArray) -> FloatArray:
     """Return (n_pools, n_answers) sums of the weights, which are 0 for those that take no part."""
     n, k = len(pools.answers), pools.n_answers
-    keys = pools.answers + (np.arange(n) * k)[:, None]
-    return sums_by_key(keys, weights, n * k).reshape(n, k)
+    return sums_by_key(keys_by_answer(pools), weights, n * k).reshape(n, k)
+
+
+def keys_by_answer(pools: Pools) -> IntArray:
+    """Return (n_pools, n_columns) a number for each answer of each pool: row times n_answers, plus id."""
+    return pools.answers + (np.arange(len(pools.answers)) * pools.n_answers)[:, None]
 
 
 def sums_by_key(keys: IntArray, weights: FloatArray, n_keys: int) -> FloatArray:
