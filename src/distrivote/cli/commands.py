@@ -31,6 +31,7 @@ _PANELS = {
         "batch": _Entry("batch:batch", "Sample a run by the batch files of a hosted API."),
         "import": _Entry("importing:import_files", "Turn files that other tools wrote into a run."),
         "score": _Entry("score:score", "Add a column of scores from outside to a run."),
+        "merge": _Entry("merge:merge", "Put several runs of the same questions into one."),
         "runs": _Entry("runs:runs", "List the stored runs in a folder."),
         "show": _Entry("runs:show", "Show a run, a question or a trajectory."),
         "compact": _Entry("runs:compact", "Merge the parts of a run."),

@@ -238,12 +238,13 @@ def explain_question(
     from distrivote.report.printouts import JsonPrintout
     from distrivote.report.terminal.explanation import explanation
     from distrivote.report.text import shortened
-    from distrivote.store.beliefs import learned_first, models_of
+    from distrivote.store.beliefs import learned_first, models_of, worth_first
     from distrivote.store.results.votes import MAJORITY, Bar, Totals, results_of
     from distrivote.store.tables.lookup import ballot_of, find_question
     from distrivote.store.tables.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.voting.abstaining import withheld_sentence
     from distrivote.voting.methods import parse_method
+    from distrivote.voting.models import EQUAL
     from distrivote.voting.scales import Seen
     from distrivote.voting.vote import tally_on
 
@@ -258,18 +259,21 @@ def explain_question(
 
     try:
         stream, beliefs = learned_first(questions(stream_questions))
+        stream, worth = worth_first(stream)
         one = find_question(stream, wanted)
     except QuestionCameBack:
         stream, beliefs = learned_first(questions(hold_questions))
+        stream, worth = worth_first(stream)
         one = find_question(stream, wanted)
         note(_unsorted(table))
-    beliefs = {} if bar.each_alone else beliefs
+    if bar.each_alone:
+        beliefs, worth = {}, EQUAL
     (model,) = models_of(one)
     lacking = () if table.lacks is None else (f"{table.name} has no column {table.lacks!r}",)
     ballot, scale = ballot_of(one, lacking), seen.scale
     pipelines = [parse_method(name).believing(beliefs.get(model)) for name in (*methods, MAJORITY)]
     *tallies, majority = (
-        tally_on(ballot, pipeline, bar.calibration, scale).without_probability(bar.no_probability)
+        tally_on(ballot, pipeline, bar.calibration, scale, worth).without_probability(bar.no_probability)
         for pipeline in pipelines
     )
     reasons = [withheld_sentence(tally, bar.min_probability) for tally in tallies]

@@ -14,7 +14,7 @@ import numpy as np
 from distrivote.evaluation.metrics import accuracy, auroc, predict_accuracy, weighted_accuracy
 from distrivote.evaluation.pools import Flags, Floats, Ints
 from distrivote.voting.filters import Filter
-from distrivote.voting.kernels.pools import make_pools, numbered_anew
+from distrivote.voting.kernels.pools import Pools, make_pools, numbered_anew
 from distrivote.voting.pipeline import Electorate, Pipeline
 
 
@@ -48,10 +48,12 @@ class Drawn(NamedTuple):
 
     def again(self) -> Drawn:
         """Return the same pools with nothing computed yet, for measures that share little."""
-        return self._replace(electorate=Electorate(self.electorate.pools))
+        return self._replace(electorate=_electorate(self.electorate.pools, self.electorate.weights))
 
 
-def drawn(classes: Ints, confidence: Floats, correct: Flags, right: Flags) -> Drawn:
+def drawn(
+    classes: Ints, confidence: Floats, correct: Flags, right: Flags, weights: Floats | None = None
+) -> Drawn:
     """Return a batch of draws.
 
     Args:
@@ -59,12 +61,17 @@ def drawn(classes: Ints, confidence: Floats, correct: Flags, right: Flags) -> Dr
         confidence: The same shape, NaN if missing; ignored where there is no answer.
         correct: The same shape, per trajectory.
         right: The same shape: whether the class of each trajectory is right.
+        weights: The same shape: what each vote is worth, if the trajectories are of several models.
     """
     ids, n_answers = numbered_anew(classes)
     rights = np.zeros((len(classes), max(n_answers, 1)), dtype=np.bool_)
     rows, columns = np.nonzero(ids >= 0)
     rights[rows, ids[rows, columns]] = right[rows, columns]
-    return Drawn(Electorate(make_pools(ids, confidence, n_answers)), correct, rights)
+    return Drawn(_electorate(make_pools(ids, confidence, n_answers), weights), correct, rights)
+
+
+def _electorate(pools: Pools, weights: Floats | None) -> Electorate:
+    return Electorate(pools, sized=weights is None, weights=weights)
 
 
 class DrawMeasure(Protocol):

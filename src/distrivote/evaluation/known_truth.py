@@ -39,6 +39,8 @@ def known_pool(question: str, arrays: Mapping[str, Any]) -> Pool | None:
         arrays.get("n_reflections"),
         arrays.get("n_paragraphs"),
         seconds=arrays.get("seconds"),
+        weights=arrays.get("weights"),
+        models=tuple(arrays.get("models", ())),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +26,9 @@ from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Steps, Trace, distinct
 from distrivote.nouns import verb
 from distrivote.steering.choice import is_selfstepconf
-from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, N_TOKENS, QUESTION_ID
+from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, MODEL, N_TOKENS, QUESTION_ID
 from distrivote.store.runs.manifest import Manifest
+from distrivote.store.runs.models import models_of, together_note
 from distrivote.store.runs.parts import question_starts
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import MEASURES
@@ -41,6 +43,7 @@ from distrivote.store.tables.classes import questions_of
 from distrivote.store.tables.questions import QuestionCameBack, Questions, hold_questions, stream_questions
 from distrivote.store.tables.source import Columns, is_run, open_table
 from distrivote.store.tables.truth import Judge
+from distrivote.voting.models import among_models, worth_of_pools
 from distrivote.voting.scales import Convert, made_positive
 
 READS = ("measures", "lengths", "steps", "traces", "top-mass")
@@ -145,7 +148,7 @@ def _of_run(
     run: Run, measure: str, reads: Collection[str], notes: list[str], convert: Convert | None = None
 ) -> PoolSet:
     name, column = run.folder.name, MEASURES.get(measure, measure)
-    wanted = [QUESTION_ID, ANSWER_CLASS, "correct", "k", "n_tokens", column, SOURCE]
+    wanted = [QUESTION_ID, ANSWER_CLASS, "correct", "k", "n_tokens", column, SOURCE, MODEL]
     wanted += [GROUND_TRUTH]
     if "measures" in reads:
         wanted += [each for each in (*MEASURES.values(), *run.score_names) if each not in wanted]
@@ -153,9 +156,11 @@ def _of_run(
         wanted += ["step_ends", "reflections", "text", "seconds"]
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
-    check_ks(table, name, advice="evaluate them apart")
+    models = models_of(table)
+    alike = (QUESTION_ID, MODEL)  # what is compared with each other
+    check_ks(table, name, alike, advice="evaluate them apart")
     if column in SOURCED:
-        check_sources(table, name)
+        check_sources(table, name, alike)
     starts = question_starts(table)
     arrays = _run_arrays(table, column, reads)
     offsets = np.array([*starts, len(table)])
@@ -168,6 +173,9 @@ def _of_run(
             notes += [f"{name}: {note}"] if note else []
         if "measures" in reads:
             arrays[f"measure {each}"] = values
+    if len(models) > 1:
+        notes.append(f"{name}: {together_note(models)}")
+        arrays |= _among_models(arrays, offsets, table[MODEL].to_pylist())
     pools, n_unknown = [], 0
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         span = slice(start, end)
@@ -183,6 +191,19 @@ def _of_run(
         pools = [_with_top_mass(run, pool) for pool in pools]
     found = _run_set(name, run.graded_manifest, tuple(pools))
     return dataclasses.replace(found, traces=_traces(run)) if "traces" in reads else found
+
+
+def _among_models(arrays: Mapping[str, Any], offsets: Any, models: Sequence[str]) -> dict[str, Any]:
+    """Return the confidences by their rank within their model, and what the votes are worth."""
+    classes = arrays["classes"]
+    names = np.array(models, dtype=object)
+    spans = list(pairwise(offsets.tolist()))
+    worth = worth_of_pools([(classes[low:high], names[low:high]) for low, high in spans])
+    found: dict[str, Any] = {"models": names}
+    for key in arrays:
+        if key == CONFIDENCE or key.startswith("measure "):
+            found[key], found["weights"] = among_models(classes, arrays[key], offsets, models, worth)
+    return found
 
 
 def _traces(run: Run) -> tuple[Trace, ...]:

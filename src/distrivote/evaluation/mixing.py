@@ -10,6 +10,7 @@ from distrivote.confidence import LENGTH
 from distrivote.errors import InputError
 from distrivote.evaluation.pools import Floats, Pool, PoolSet
 from distrivote.evaluation.scoring import confidence_of
+from distrivote.voting.models import comparable
 from distrivote.voting.signals import combine, fullest
 
 
@@ -46,7 +47,8 @@ def _shortness(name: str, pool: Pool) -> Floats:
     if pool.n_tokens is None:
         raise InputError(f"question {pool.question} of {name} has no lengths: vote with another signal")
     lengths = pool.n_tokens.astype(np.float64)
-    return np.where(lengths > 0, 1000.0 / np.maximum(lengths, 1.0), np.nan)
+    values = np.where(lengths > 0, 1000.0 / np.maximum(lengths, 1.0), np.nan)
+    return comparable(values, pool.models, pool.classes) if pool.models else values
 
 
 def _with(source: PoolSet, confidences: list[Floats]) -> PoolSet:

@@ -83,6 +83,12 @@ class Pool:
     truth: str | None = None
     """The right answer as text, if known."""
 
+    weights: Floats | None = None
+    """(n,) What each vote is worth to `auto`, if the trajectories are of several models."""
+
+    models: tuple[str, ...] = ()
+    """(n,) The model of each trajectory, if the set has several: measures count by their rank within it."""
+
     def __post_init__(self) -> None:
         n = len(self.classes)
         columns = {"correct": self.correct, CONFIDENCE: self.confidence, **self.measures}

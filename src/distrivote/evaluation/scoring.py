@@ -165,8 +165,12 @@ def draw_pools(
         classes, values = pool.classes, confidence_of(pool, confidence)
         right = pool.right_classes[np.maximum(classes, 0)] if (classes >= 0).any() else classes >= 0
         check_confidences(values, f"confidence {{}} of question {pool.question}".format, EVALUATION)
-        columns.append((classes[which], values[which], pool.correct[which], right[which]))
-    return drawn(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
+        weights = np.ones(len(classes)) if pool.weights is None else pool.weights
+        columns.append((classes[which], values[which], pool.correct[which], right[which], weights[which]))
+    *arrays, weighed = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    several = any(pool.weights is not None for pool in pools)
+    ids, confidences, correct, rights = arrays
+    return drawn(ids, confidences, correct, rights, weighed if several else None)
 
 
 def _samples(source: PoolSet, ask: Ask, parts: Sequence[Floats]) -> dict[str, Sample]:

@@ -133,15 +133,18 @@ def _whole(pools: Sequence[Pool], longest: int) -> Drawn:
     """Return complete pools in their own order, padded with trajectories without an answer."""
     classes = np.full((len(pools), longest), -1)
     confidence = np.ones((len(pools), longest))
+    weights = np.ones((len(pools), longest))
     correct, right = np.zeros((2, len(pools), longest), dtype=np.bool_)
     for row, pool in enumerate(pools):
         n = pool.n_trajectories
         given = pool.classes >= 0
         classes[row, :n] = pool.classes
         confidence[row, :n] = pool.confidence
+        weights[row, :n] = 1.0 if pool.weights is None else pool.weights
         correct[row, :n] = pool.correct
         right[row, :n][given] = pool.right_classes[pool.classes[given]]
-    return drawn(classes, confidence, correct, right)
+    several = any(pool.weights is not None for pool in pools)
+    return drawn(classes, confidence, correct, right, weights if several else None)
 
 
 def _part(draws: Drawn) -> _Part:

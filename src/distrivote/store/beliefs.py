@@ -7,13 +7,14 @@ it uses the same trust. Each value of `by` counts as one model.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from distrivote.store.tables.questions import Questions
 from distrivote.voting.methods import parse_method
+from distrivote.voting.models import Worth, worth_of_pools
 from distrivote.voting.trust import Trust
 from distrivote.voting.vote import trust_of
 
@@ -33,6 +34,23 @@ def learned_first(questions: Iterable[Questions]) -> tuple[Iterator[Questions], 
         if n >= MOST_QUESTIONS:
             break
     return chain(held, rest), _beliefs(held)
+
+
+def worth_first(questions: Iterable[Questions]) -> tuple[Iterator[Questions], Worth]:
+    """Return the same questions, and what their models are worth by the votes on the first of them."""
+    rest, held, n = iter(questions), list[Questions](), 0
+    for some in rest:
+        held.append(some)
+        n += len(some)
+        if some.models is None or n >= MOST_QUESTIONS:
+            break
+    tables = [
+        (some.classes[low:high], some.models[low:high])
+        for some in held
+        if some.models is not None
+        for low, high in pairwise(some.offsets.tolist())
+    ]
+    return chain(held, rest), worth_of_pools(tables[:MOST_QUESTIONS])
 
 
 def learns(methods: Iterable[str]) -> bool:
@@ -55,6 +73,8 @@ def of_model(some: Questions, mine: npt.NDArray[np.bool_]) -> tuple[np.ndarray, 
 
 
 def _beliefs(held: Sequence[Questions]) -> Beliefs:
+    if any(some.models is not None for some in held):
+        return {}  # their confidences become ranks, which are judged in each question
     parts: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
     n = 0
     for some in held:

@@ -22,6 +22,7 @@ from distrivote.store.tables.classes import questions_of
 from distrivote.store.tables.faults import json_object
 from distrivote.store.tables.questions import Questions, hold_questions
 from distrivote.store.tables.source import STDIN, AnswerTable, Columns, open_table
+from distrivote.voting.models import EQUAL, among_models
 from distrivote.voting.scales import made_positive
 from distrivote.voting.signals import combine, fullest
 
@@ -99,6 +100,9 @@ def mixed_questions(path: str, columns: Columns, same: Same | None = None) -> Mi
     pools = np.concatenate([[0], np.cumsum(sizes)])
     for name in added & {*every}:
         every[name] = made_positive(classes, every[name], pools)[0]
+    if all(block.models is not None for block in blocks):
+        models = [name for block in blocks if block.models is not None for name in block.models]
+        every = {name: among_models(classes, some, pools, models, EQUAL)[0] for name, some in every.items()}
     values = fullest(every, classes)
     notes = tuple(tables[next(iter(values))].notes)
     of = np.concatenate([_models(block) for block in blocks])

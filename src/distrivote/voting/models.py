@@ -126,6 +126,24 @@ def shares_of(classes: IntArray, models: IntArray, n_models: int) -> FloatArray:
     return shares
 
 
+def worth_of_pools(pools: Sequence[tuple[IntArray, Any]]) -> Worth:
+    """Return what models are worth, from the classes and the models of the trajectories of each question.
+
+    >>> pools = [(np.array([0, 0, 1]), ["a", "b", "c"])] * 16
+    >>> worth_of_pools(pools).accuracies["a"] > worth_of_pools(pools).accuracies["c"]
+    True
+    """
+    names = list(dict.fromkeys(name for _, models in pools for name in models))
+    if len(names) < 2:
+        return EQUAL
+    numbers = {name: number for number, name in enumerate(names)}
+    tables = [
+        shares_of(classes, np.array([numbers[name] for name in models], dtype=np.int64), len(names))
+        for classes, models in pools
+    ]
+    return worth_of(tables, names)
+
+
 def worth_of(questions: Sequence[FloatArray], names: Sequence[str]) -> Worth:
     """Return what models are worth, from the shares of their votes in each question (`shares_of`)."""
     telling = [shares for shares in questions if np.count_nonzero(shares.sum(axis=1) > 0) > 1]

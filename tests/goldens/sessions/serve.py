@@ -8,7 +8,7 @@ from goldens.transcript import PIPE, TEXT, Session
 COMMANDS = (
     *("ask", "generate", "vote", "import", "serve", "evaluate", "calibrate", "simulate", "plan"),
     *("doctor", "reproduce", "runs", "show", "compact", "export", "batch"),
-    *("score", "mcp"),
+    *("score", "mcp", "merge"),
 )
 
 

@@ -25,6 +25,7 @@ def facts_of(row: Row) -> Text:
     """Return the facts about a trajectory besides its text, – for unknown ones."""
     confidence = None if np.isnan(row.confidence) else f"{row.confidence:.4g}"
     facts = {
+        **({} if row.model is None else {"model": shortened(row.model)}),
         "answer": row.answer and shortened(row.answer),
         "confidence": confidence,
         "tokens": None if row.n_tokens is None else f"{row.n_tokens:,}",

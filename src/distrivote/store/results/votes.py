@@ -21,13 +21,14 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equality import Same
 from distrivote.defaults import MIN_PROBABILITY
-from distrivote.store.beliefs import Beliefs, learned_first, learns, models_of, of_model
+from distrivote.store.beliefs import Beliefs, learned_first, learns, models_of, of_model, worth_first
 from distrivote.store.columns import CONFIDENCE
 from distrivote.store.tables.questions import Questions
 from distrivote.store.tables.truth import UNKNOWN, Judge, is_right
 from distrivote.voting.abstaining import abstains
 from distrivote.voting.caveats import MIN_POOL, MIN_SEPARATION
 from distrivote.voting.methods import parse_method
+from distrivote.voting.models import EQUAL, Worth
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import Scale, Seen, scale_of
 from distrivote.voting.tally import Outcome, Tally
@@ -146,14 +147,16 @@ def hold_elections(
     """
     bar = bar or Bar()
     beliefs: Beliefs = {}
+    worth = EQUAL
     if learns(methods) and not bar.each_alone:
         questions, beliefs = learned_first(questions)
+        questions, worth = worth_first(questions)
     n_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
     waiting: deque[Future[Results]] = deque()
     pool = ThreadPoolExecutor(n_threads)
     try:
         for some in questions:
-            waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale, beliefs))
+            waiting.append(pool.submit(_results, some, tuple(methods), bar, same, scale, beliefs, worth))
             # One waiting batch per thread: memory holds a few batches, whatever the file's size.
             while len(waiting) > 2 * n_threads or (waiting and waiting[0].done()):
                 yield waiting.popleft().result()
@@ -170,8 +173,14 @@ def _results(
     same: Same | None,
     scale: Scale,
     beliefs: Beliefs,
+    worth: Worth,
 ) -> Results:
     names = dict.fromkeys([*methods, MAJORITY])
+    if some.models is not None:  # confidences count by their rank within their model
+        pools = (some.classes, some.confidences, some.offsets)
+        models = some.models.tolist()
+        outcomes = elect(*pools, names, calibration=bar.calibration, models=models, worth=worth)
+        return _judged(some, outcomes, methods, bar, same)
     if scale is Scale.POSITIVE and scale_of(some.classes, some.confidences) is not scale:
         raise NotPositive
     outcomes = _outcomes(some, list(names), bar.calibration, scale, beliefs)

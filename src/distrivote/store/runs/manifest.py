@@ -32,7 +32,7 @@ NAME = MANIFEST
 TOTAL = "total:"
 """The prefix of `stop_when` in a run whose questions share a total number of trajectories."""
 
-_LATER = ("stop_when", "same", "grader", "system", "answer", "request", "origins")
+_LATER = ("stop_when", "same", "grader", "system", "answer", "request", "origins", "merged")
 """Fields that older manifests do not have; they had the default."""
 
 _LATER_SSC = {"released": False}
@@ -51,14 +51,14 @@ _KINDS: dict[str, type] = {
         str,
     ),
     **dict.fromkeys(("budget", "limit", "seed"), int),
-    **dict.fromkeys(("sampling", "ssc", "grader", "request", "origins"), dict),
+    **dict.fromkeys(("sampling", "ssc", "grader", "request", "origins", "merged"), dict),
 }
-_OPTIONAL = ("ssc", "limit", "stop_when", "same", "grader", "system", "answer", "request", "origins")
-_NOT_COMPARED = ("budget", "limit", "grader", "origins", "library_version", "format_version")
+_OPTIONAL = ("ssc", "limit", *_LATER)
+_NOT_COMPARED = ("budget", "limit", "grader", "origins", "merged", "library_version", "format_version")
 _GRADER = {"same": str, "version": str, "told": bool, "n_unsure": int, "n_unsure_grades": int}
 _DEEPEST = 8
 _MOST_CHANGES = 8
-_NOT_SAMPLED = {"import": "imported", "simulate": "simulated"}
+_NOT_SAMPLED = {"import": "imported", "merge": "merged", "simulate": "simulated"}
 """Values of `engine` that are not engines -> what was done instead."""
 
 
@@ -111,6 +111,9 @@ class Manifest:
     origins: Mapping[str, str] | None = None
     """Where engines, answers, rules and the like of the user's own came from, by name: the version of their
     package, or the digest of their source; None if there were none."""
+
+    merged: Mapping[str, Any] | None = None
+    """The settings of the runs that it was merged from, by name, if they differ; None: it is of one model."""
 
     library_version: str = field(default_factory=lambda: version("distrivote"))
     format_version: int = FORMAT_VERSION

@@ -100,6 +100,9 @@ class Row:
     server: str | None = None
     """The server that sampled it, if there are several."""
 
+    model: str | None = None
+    """The model that sampled it, if the run has several."""
+
     question: str | None = None
     text: str | None = None
     token_ends: Ints | None = None
@@ -254,6 +257,7 @@ def trajectory_of(row: Row) -> Trajectory:
             interventions=interventions,
             seconds=row.seconds,
             flaw=row.flaw,
+            model=row.model,
         )
     tokens = tuple(text[start:end] for start, end in zip([0, *ends], ends, strict=False))
     n = len(tokens)
@@ -263,6 +267,7 @@ def trajectory_of(row: Row) -> Trajectory:
         *(text, tokens, top, logprobs, row.finish_reason, row.sample, interventions),
         flaw=row.flaw,
         seconds=row.seconds,
+        model=row.model,
     )
 
 

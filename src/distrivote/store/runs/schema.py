@@ -15,6 +15,7 @@ from distrivote.store.columns import (
     CONFIDENCE,
     CORRECT,
     GROUND_TRUTH,
+    MODEL,
     N_TOKENS,
     QUESTION_ID,
     SAMPLE,
@@ -52,6 +53,7 @@ SCHEMA = pa.schema(
         pa.field("reflections", pa.list_(pa.int32())),
         pa.field("reflection_lengths", pa.list_(pa.int32())),
         pa.field("server", pa.string()),
+        pa.field(MODEL, pa.string()),
         pa.field("question", pa.string()),
         pa.field("text", pa.string()),
         pa.field("token_ends", pa.list_(pa.int32())),
@@ -87,7 +89,7 @@ ENCODINGS = _SPLIT_BY_BYTE | _DELTAS | {SAMPLE: "DELTA_BINARY_PACKED"}
 
 DICTIONARIES = (
     QUESTION_ID, ANSWER, ANSWER_CLASS, GROUND_TRUTH, "k", N_TOKENS, "finish_reason", "flaw",
-    "server", "question",
+    "server", MODEL, "question",
     "reflections.list.element", "reflection_lengths.list.element",
 )  # fmt: skip
 """The columns with repeated values."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +54,7 @@ def _only(some: Questions, index: int) -> Questions:
         confidences=some.confidences[low:high].copy(),
         truths=some.truths.slice(index, 1) if some.truths is not None else None,
         correct=some.correct[low:high].copy() if some.correct is not None else None,
+        models=some.models[low:high].copy() if some.models is not None else None,
     )
 
 
@@ -60,4 +62,5 @@ def ballot_of(one: Questions, notes: Sequence[str] = ()) -> Ballot:
     """Return the ballot of a single question."""
     answers = one.labels.take(pa.array(one.classes, mask=one.classes < 0)).to_pylist()
     confidences = [None if c != c else c for c in one.confidences.tolist()]
-    return Ballot.of(answers, confidences, notes)
+    ballot = Ballot.of(answers, confidences, notes)
+    return ballot if one.models is None else replace(ballot, models=tuple(one.models.tolist()))

@@ -135,6 +135,9 @@ class Check:
     def __init__(self, table: AnswerTable, truth: str | None, correct: str | None) -> None:
         self.table, self.truth, self.correct = table, truth, correct
         self.wanted = {*table.columns.needed(), *(name for name in (truth, correct) if name)} - {table.lacks}
+        self.by_model = False
+        """Whether rows name their models, which vote together."""
+
         self.first = 1
         self.labellers: defaultdict[str, Labeller] = defaultdict(Labeller)
 
@@ -148,6 +151,8 @@ class Check:
         if names.confidence is not None and self.table.lacks is None:
             confidences = self._checked(self._confidences(batch.column(names.confidence)))
         columns[CONFIDENCE] = pa.array(confidences)
+        if self.by_model:
+            columns[MODEL] = self._labels(batch, MODEL)
         if self.truth is not None:
             columns["truth"] = self._labels(batch, self.truth)
         if self.correct is not None:

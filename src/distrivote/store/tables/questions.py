@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from distrivote.answers.equivalence import same_answer
 from distrivote.errors import InputError
-from distrivote.store.columns import CONFIDENCE
+from distrivote.store.columns import CONFIDENCE, MODEL
 
 _BLOCK_ROWS = 1 << 19
 
@@ -56,6 +56,9 @@ class Questions:
 
     correct: npt.NDArray[np.int8] | None
     """(n_rows,) 1 for right, 0 for wrong, -1 for unknown; None if there is no such column."""
+
+    models: npt.NDArray[np.object_] | None = None
+    """(n_rows,) The model of each row, if questions have several; None: there is only one."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -146,6 +149,10 @@ def _block(head: list[pa.RecordBatch], body: pa.RecordBatch, body_starts: Ints) 
     if "correct" in names:
         flags = [pc.fill_null(part.column("correct").cast(pa.int8()), -1) for part in [*head, body]]
         correct = np.concatenate([f.to_numpy(zero_copy_only=False) for f in flags])
+    models = None
+    if MODEL in names:
+        codes, known = _joined_codes(MODEL, head, body)
+        models = np.array([*known.to_pylist(), ""], dtype=object)[codes]
     return Questions(
         ids=ids,
         by=_first_rows("by", head, body, body_starts) if "by" in names else None,
@@ -155,6 +162,7 @@ def _block(head: list[pa.RecordBatch], body: pa.RecordBatch, body_starts: Ints) 
         confidences=np.concatenate([p.column(CONFIDENCE).to_numpy() for p in [*head, body]]),
         truths=truths,
         correct=correct,
+        models=models,
     )
 
 

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from distrivote.store.columns import ANSWER, ANSWER_CLASS, CONFIDENCE, CORRECT, GROUND_TRUTH, QUESTION_ID
+from distrivote.store.columns import (
+    ANSWER,
+    ANSWER_CLASS,
+    CONFIDENCE,
+    CORRECT,
+    GROUND_TRUTH,
+    MODEL,
+    QUESTION_ID,
+)
+from distrivote.store.runs.models import models_of, together_note
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import MEASURES, SCHEMA
 from distrivote.store.runs.sources import SOURCE, SOURCED, check_ks, check_sources
@@ -25,23 +34,30 @@ _DEPEND_ON_K = {*MEASURES.values()} - {"logprob"}
 def read_run(table: AnswerTable) -> Iterator[pa.RecordBatch]:
     """Read the batches of a table whose kind is run."""
     run = Run.open(table.name, table.same, partial=table.columns.partial)
-    names = [*SCHEMA.names, *run.score_names]
-    check_columns(table, names)
-    wanted = {*_COLUMNS, *table.columns.needed()}
-    stored = run.table([name for name in names if name in wanted])
+    known = [*SCHEMA.names, *run.score_names]
+    check_columns(table, known)
+    wanted = {*_COLUMNS, MODEL, *table.columns.needed()}
+    stored = run.table([name for name in known if name in wanted])
     table.notes += run.notes
     if not stored.num_rows:
         damaged = "".join(f" ({note})" for note in run.notes[:1])
         raise is_empty(table, f"holds no trajectories{damaged or ' yet'}")
+    models = models_of(stored)
+    several = len(models) > 1 and table.columns.by != MODEL
+    if several:
+        table.notes.append(together_note(models))
     if table.columns.confidence in _DEPEND_ON_K:
-        pool = [name for name in (table.columns.question, table.columns.by) if name is not None]
+        names = (table.columns.question, table.columns.by, MODEL if several else None)
+        pool = [name for name in names if name is not None]
         check_ks(stored, table.name, pool)
         if table.columns.confidence in SOURCED:
             check_sources(stored, table.name, pool)
     if table.columns.answer == ANSWER:
         stored = _labelled(stored)
-    check = Check(table, *table.columns.truths(names))
-    for batch in stored.select(sorted(check.wanted)).combine_chunks().to_batches(BATCH_ROWS):
+    check = Check(table, *table.columns.truths(known))
+    check.by_model = several
+    wanted = check.wanted | ({MODEL} if several else set())
+    for batch in stored.select(sorted(wanted)).combine_chunks().to_batches(BATCH_ROWS):
         table.done = (check.first + batch.num_rows - 1) / stored.num_rows
         yield check(batch)
 
