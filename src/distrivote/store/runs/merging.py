@@ -180,7 +180,7 @@ def _manifest(runs: Sequence[Run], models: Sequence[str]) -> Manifest:
         (rule, one), (other, two), *_ = rules.items()
         raise InputError(
             f"{one} compares answers by {rule} and {two} by {other}",
-            hint=f"store one rule with distrivote compact RUN --same {rule}",
+            hint=f"compact one of them with `same={rule}`",
         )
     limits = [each.limit for each in manifests]
     limit = None if None in limits else max(n for n in limits if n is not None)
