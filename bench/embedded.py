@@ -1,6 +1,6 @@
 """How fast is the embedded engine? Against a bare decode loop and llama.cpp's own server; prints JSON.
 
-    python bench/embedded.py [--section speed|controller] [--tokens 96] [--threads 2]
+    python bench/embedded.py [--section speed|controller|prefix] [--tokens 96] [--threads 2]
 
 All runs take turns on the same file, with the same prompt, 32 trajectories, and no early ends. Wall time
 for tokens per second; processor time for the controller, which is far too small for wall time.
@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,64 @@ def speed_section(n_tokens: int, n_threads: int, repeats: int) -> dict[str, Any]
     }
 
 
+QUESTIONS = (
+    "Tom has 5 apples and buys 7 more. How many has he?",
+    "A train has 8 cars with 12 seats each. How many seats are there?",
+    "Ann reads 15 pages a day. How many pages does she read in 6 days?",
+    "A box holds 24 pens, and 9 are red. How many are not red?",
+    "Ben runs 3 km on each of 5 days and 4 km on the sixth. How far does he run?",
+    "A shirt costs 40 and is sold at half the price. What does it cost?",
+    "There are 7 rows of 9 chairs, and 4 chairs are broken. How many can be used?",
+    "Eve is 12 and her brother is 3 times as old. How old is he?",
+)
+
+
+def prefix_section(_: int, n_threads: int, repeats: int) -> dict[str, Any]:
+    """Few-shot questions one after the other: the examples decoded for each, and once."""
+    engine = LlamaCppEngine(n_slots=1, n_threads=n_threads)
+    n_decoded = 0
+    decode = LlamaContext.decode
+
+    def counted(self: LlamaContext, tokens: Sequence[int], *rest: Any) -> Any:
+        nonlocal n_decoded
+        n_decoded += len(tokens)
+        return decode(self, tokens, *rest)
+
+    LlamaContext.decode = counted  # type: ignore[method-assign]
+    params = SamplingParams(max_tokens=1, seed=1)
+
+    def run(apart: bool) -> tuple[float, float, int, list[str]]:
+        nonlocal n_decoded
+        n_decoded, texts = 0, []
+        begun, used = time.perf_counter(), time.process_time()
+        for question in QUESTIONS:
+            if apart and engine._context is not None:
+                engine._context.clear(0)
+            messages = Problem(question, template="worked").messages()
+            texts += [each.text for each in engine.sample(messages, 1, params)]
+        n = len(QUESTIONS)
+        return (time.perf_counter() - begun) / n, (time.process_time() - used) / n, n_decoded, texts
+
+    run(apart=True)
+    runs: dict[str, list[tuple[float, float, int, list[str]]]] = {"each": [], "once": []}
+    for _ in range(repeats):
+        runs["each"].append(run(apart=True))
+        runs["once"].append(run(apart=False))
+    engine.close()
+    best = {name: [min(column) for column in zip(*values, strict=True)] for name, values in runs.items()}
+    return {
+        "questions": len(QUESTIONS),
+        "prompt_tokens_decoded": {name: found[2] for name, found in best.items()},
+        "seconds_to_first_token": {name: round(found[0], 3) for name, found in best.items()},
+        "processor_seconds": {name: round(found[1], 3) for name, found in best.items()},
+        "tokens_ratio": round(best["each"][2] / best["once"][2], 2),
+        "seconds_ratio": round(best["each"][0] / best["once"][0], 2),
+        "processor_ratio": round(best["each"][1] / best["once"][1], 2),
+        "same_samples": best["each"][3] == best["once"][3],
+        "expected_at_least": {"tokens_ratio": 2.0},
+    }
+
+
 def controller_section(n_tokens: int, n_threads: int, repeats: int) -> dict[str, Any]:
     """SelfStepConf with delta = 0: the processor time inside it over that of all the rest."""
     engine = LlamaCppEngine(n_slots=N, n_threads=n_threads)
@@ -159,13 +218,13 @@ def controller_section(n_tokens: int, n_threads: int, repeats: int) -> dict[str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--section", choices=["speed", "controller"], action="append")
+    parser.add_argument("--section", choices=["speed", "controller", "prefix"], action="append")
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
     model_file(BUILT_IN)
-    sections = {"speed": speed_section, "controller": controller_section}
+    sections = {"speed": speed_section, "controller": controller_section, "prefix": prefix_section}
     report = {
         name: sections[name](args.tokens, args.threads, args.repeats) for name in args.section or sections
     }

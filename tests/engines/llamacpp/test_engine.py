@@ -106,6 +106,37 @@ def test_log_probabilities_are_those_of_a_full_softmax(engine: LlamaCppEngine) -
     assert position.self_certainty == pytest.approx(-exact.mean() - np.log(model.n_vocab), abs=1e-4)
 
 
+def test_what_prompts_share_is_decoded_once_and_changes_no_sample(
+    engine: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_decoded = []
+    decode = LlamaContext.decode
+
+    def counted(self: LlamaContext, tokens: Sequence[int], *rest: object) -> object:
+        n_decoded.append(len(tokens))
+        return decode(self, tokens, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LlamaContext, "decode", counted)
+
+    def asked(apart: bool) -> tuple[list[Trajectory], int]:
+        found: list[Trajectory] = []
+        n_decoded.clear()
+        for name in ("Ann", "Ben", "Eve"):
+            if apart and engine._context is not None:
+                engine._context.clear(0)
+            question = Problem(f"{name} has 9 pens and loses 4. How many are left?", template="worked")
+            found += engine.sample(question.messages(), 2, replace(SHORT, max_tokens=8))
+        return found, sum(n for n in n_decoded if n > 2)
+
+    sample(engine, 2, replace(SHORT, max_tokens=8))  # makes the context
+    before, n_before = asked(apart=True)
+    after, n_after = asked(apart=False)
+    assert [each.tokens for each in after] == [each.tokens for each in before]
+    for one, other in zip(after, before, strict=True):
+        assert np.array_equal(one.top_logprobs, other.top_logprobs)
+    assert n_after <= 3 * 64 < n_before
+
+
 def test_a_trajectory_is_the_same_in_a_batch_and_alone(engine: LlamaCppEngine) -> None:
     together = sample(engine, 8, SHORT)
     alone = [next(iter(engine.sample(QUESTION, 1, SHORT, indices=[i]))) for i in range(8)]

@@ -1,7 +1,8 @@
 """The embedded engine: any GGUF model in this process, through llama.cpp.
 
-The prompt is decoded once and its cache copied to every trajectory. All live trajectories advance in one
-batch per step; when one finishes, the next one takes its slot, so any number of them runs in a few slots.
+The prompt is decoded once and its cache copied to every trajectory. What it has in common with the prompt
+before, such as few-shot examples, is not decoded again. All live trajectories advance in one batch per step;
+when one finishes, the next one takes its slot, so any number of them runs in a few slots.
 Every trajectory draws from its own random stream, derived from (seed, index): it is the same in every batch,
 as far as the logits are. Their last bits depend on the batch's size, so two runs with different numbers of
 slots may diverge where two tokens are almost equally likely.
@@ -128,7 +129,6 @@ class LlamaCppEngine(BaseEngine):
         free = list(range(n_slots, 0, -1))
         n_tokens = n_reflections = 0
         try:
-            context.clear(_PROMPT)
             first = context.prefill(prompt, _PROMPT)
             while waiting or live:
                 finished: list[Drive] = []
@@ -169,7 +169,6 @@ class LlamaCppEngine(BaseEngine):
                 if refusal is not None:
                     raise InputError(refusal)
                 context = self._sized_context(1, len(prompt) + 1)
-                context.clear(_PROMPT)
                 logits = context.prefill(prompt, _PROMPT).astype(np.float64)
             logprobs = logits - np.logaddexp.reduce(logits)
             top = np.argsort(-logprobs)[:_N_NEXT].tolist()

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.engines.llamacpp.library import Batch, ChatMessage, LlamaLibrary, load_library
+from distrivote.engines.llamacpp.prefix import n_reused
 from distrivote.errors import DistrivoteError, InputError
 from distrivote.problem import Message, plain_prompt, shows_system, with_system_merged
 
@@ -131,6 +132,8 @@ class LlamaContext:
         self._memory = self.library.llama_get_memory(self.handle)
         self.n_batch = int(params.n_batch)
         self._batch = _TokenBatch(self.n_batch)
+        self._prompts: dict[int, list[int]] = {}
+        """The tokens of each sequence that holds a prompt and nothing else."""
 
     def close(self) -> None:
         if self.handle:
@@ -170,21 +173,33 @@ class LlamaContext:
         return logits
 
     def prefill(self, tokens: Sequence[int], sequence: int) -> npt.NDArray[np.float32]:
-        """Decode a prompt into a sequence; return a copy of the logits after its last token."""
-        for start in range(0, len(tokens), self.n_batch):
-            part = tokens[start : start + self.n_batch]
-            last = start + len(part) == len(tokens)
-            wanted = [False] * (len(part) - 1) + [last]
-            positions = range(start, start + len(part))
-            logits = self.decode(part, positions, [sequence] * len(part), wanted)
+        """Make a sequence hold a prompt; return a copy of the logits after its last token.
+
+        Only what differs from the prompt that the sequence holds already is decoded.
+        """
+        held = self._prompts.pop(sequence, [])
+        reused = n_reused(held, tokens, self.n_batch)
+        # Models with a state instead of a cache can't forget the last tokens.
+        if not self.library.llama_memory_seq_rm(self._memory, sequence, reused, -1):
+            self.clear(sequence)
+            reused = 0
+        start = reused
+        while start < len(tokens):
+            stop = min(start // self.n_batch * self.n_batch + self.n_batch, len(tokens))
+            wanted = [False] * (stop - start - 1) + [stop == len(tokens)]
+            logits = self.decode(tokens[start:stop], range(start, stop), [sequence] * (stop - start), wanted)
+            start = stop
+        self._prompts[sequence] = list(tokens)
         row: npt.NDArray[np.float32] = logits[0].copy()
         return row
 
     def clear(self, sequence: int) -> None:
+        self._prompts.pop(sequence, None)
         self.library.llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     def truncate(self, sequence: int, n_tokens: int) -> None:
         """Remove all but the first `n_tokens` tokens of a sequence."""
+        self._prompts.pop(sequence, None)
         self.library.llama_memory_seq_rm(self._memory, sequence, n_tokens, -1)
 
     def copy(self, source: int, target: int) -> None:
