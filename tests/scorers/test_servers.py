@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import distrivote
+from distrivote.cli.main import main
 from distrivote.engines.llamacpp.engine import LlamaCppEngine
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.openai.patience import Backoff, Patience
@@ -176,3 +177,17 @@ def test_the_built_in_model_says_how_true_replies_are(tmp_path: Path) -> None:
     found = [each for each in Run.open(run).table(["ptrue"])["ptrue"].to_pylist() if each is not None]
     assert found
     assert all(0 < each < 1 for each in found)
+
+
+def test_one_command_scores_and_votes(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with ScriptedServer(RewardServer()) as server, pytest.raises(SystemExit) as left:
+        main(["score", run, "--with", "score", "--base-url", server.url, "-m", "bon", "-m", "mob"])
+    said = capsys.readouterr()
+    assert not left.value.code, said.err
+    assert "12 scores added to reward" in said.out
+    header, *rows = [line.split("\t") for line in said.out.splitlines() if "\t" in line]
+    for method in ("bon", "mob"):
+        assert [row[header.index(method)] for row in rows] == ["4", "7"]
+    with pytest.raises(SystemExit):
+        main(["score", run, "--with", "nothing:at_all", "-m", "bom"])
+    assert "unknown method 'bom'" in capsys.readouterr().err

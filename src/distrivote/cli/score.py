@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +17,9 @@ from distrivote.cli.progress import ProgressDisplay, time_left
 from distrivote.cli.run_sampling import tell_how_to_go_on
 from distrivote.cli.sampling_options import ModelOptions
 from distrivote.errors import InputError
+
+if TYPE_CHECKING:
+    from distrivote.voting.pipeline import Pipeline
 
 
 @grouped
@@ -38,6 +42,16 @@ def score(
             show_default=False,
         ),
     ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help="Then vote by these scores, as in -m bon -m mob: repeat it for several methods.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     model: ModelOptions,
     price: Price = None,
@@ -49,8 +63,14 @@ def score(
 
     A command reads JSON lines (question_id, trajectory, question, text, answer) and writes a number for
     each. After an interruption the same command resumes: only what is missing is asked for, and equal
-    replies once. Higher scores are better; any finite numbers will do.
+    replies once. Higher scores are better; any finite numbers will do. With -m the run is voted on by
+    the scores at once: best of N and majority of the bests with a reward model are one command.
     """
+    from distrivote.voting.methods import parse_method
+
+    pipelines = [parse_method(each) for each in method or ()]
+    if pipelines and as_json:
+        raise InputError("--json prints what was scored: leave out --json, or vote with distrivote vote")
     from distrivote.scorers.names import uses_engine
     from distrivote.scorers.run import ScoreInterrupted, ScoreProgress, score_run, told
 
@@ -101,3 +121,20 @@ def score(
     if stopped:
         tell_how_to_go_on()
         raise typer.Exit(130)
+    if pipelines and not result.is_spent:
+        _vote(run, result.column, pipelines, partial)
+
+
+def _vote(run: str, column: str, pipelines: Sequence[Pipeline], partial: bool) -> None:
+    """Vote on the run by the scores, as `vote --signal` does."""
+    from distrivote.cli.vote import Chosen, vote_on_all
+    from distrivote.store.results.votes import Bar
+    from distrivote.store.signal_columns import with_signal
+    from distrivote.store.tables.source import Columns, open_table
+
+    positive = next((each.name for each in pipelines if each.needs_positive), None)
+    columns = with_signal(Columns(positive_for=positive, partial=partial), column)
+    methods = tuple(dict.fromkeys(each.name for each in pipelines))
+    with open_table(run, columns) as table:
+        vote_on_all(table, Chosen(columns), methods, Bar(no_probability=table.no_probability), False, None)
+        note(*table.notes)

@@ -132,7 +132,7 @@ def vote(
     with open_table(file, chosen.columns, rule) as table:
         bar = replace(bar, no_probability=table.no_probability)
         if explain is None:
-            n_withheld = _vote_on_all(table, chosen, methods, bar, as_json, output)
+            n_withheld = vote_on_all(table, chosen, methods, bar, as_json, output)
         else:
             n_withheld = explain_question(table, methods, as_json, explain, bar, chosen)
         note(*table.notes)
@@ -167,7 +167,7 @@ def _chosen(file: str, columns: Columns, signal: str | None, same: SameRule | No
     return Chosen(replace(columns, confidence=None), mixed.questions)
 
 
-def _vote_on_all(
+def vote_on_all(
     table: AnswerTable,
     chosen: Chosen,
     methods: tuple[str, ...],
