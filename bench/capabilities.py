@@ -1,8 +1,8 @@
 """Check what docs/comparison.md says about other packages: `python bench/capabilities.py [--check]`.
 
 It installs the packages from PyPI into build/capabilities (those that need torch or vLLM without their
-dependencies), runs `bench/capability_claims.py` there, and prints a table in Markdown. With `--check` it fails if a
-claim does not hold, or if docs/comparison.md has another table.
+dependencies), runs `bench/capability_claims.py` there, and prints a table in Markdown. With `--check` it
+fails if a claim does not hold, or if docs/comparison.md has another table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What docs/comparison.md says about other packages, as programs that fail if it is not so.
 
 `bench/capabilities.py` runs this file with the Python in which the package is installed:
-`capability_claims.py NAME FOLDER` prints each claim of the package and how it was seen. "run": the capability was
-used; "code": the source was parsed or the name imported, and nothing was run.
+`capability_claims.py NAME FOLDER` prints each claim of the package and how it was seen. "run": the
+capability was used; "code": the source was parsed or the name imported, and nothing was run.
 """
 
 from __future__ import annotations
