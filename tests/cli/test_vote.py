@@ -20,6 +20,7 @@ import pytest
 
 from distrivote.cli.main import main
 from distrivote.store.tables import text as table_text
+from distrivote.store.tables.cells import guarded
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = str(ROOT / "examples" / "answers.jsonl")
@@ -291,7 +292,7 @@ def test_hostile_answers_stay_text(vote: Vote, tmp_path: Path) -> None:
     lines = (tmp_path / "out.jsonl").read_bytes().split(b"\n")[:-1]
     assert [json.loads(line)["answer"] for line in lines] == HOSTILE
     with open(tmp_path / "out.csv", newline="") as file:
-        assert [row["answer"] for row in csv.DictReader(file)] == HOSTILE
+        assert [row["answer"] for row in csv.DictReader(file)] == [guarded(answer) for answer in HOSTILE]
     assert pq.read_table(tmp_path / "out.parquet")["answer"].to_pylist() == HOSTILE
 
 

@@ -20,6 +20,7 @@ from distrivote.report.files.files import (
     wide_lines,
     write_report,
 )
+from distrivote.store.tables.cells import guarded
 from report.made_up import EVIL, METHODS, made_up_report
 
 REPORT = made_up_report()
@@ -55,7 +56,7 @@ def test_parquet_and_csv_hold_the_same(tmp_path: Path) -> None:
     with (tmp_path / "r.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     expected = pq.read_table(tmp_path / "r.parquet").to_pylist()
-    assert [row["text"] for row in rows] == [row["text"] or "" for row in expected]
+    assert [row["text"] for row in rows] == [guarded(row["text"] or "") for row in expected]
     assert [float(row["value"]) for row in rows if row["value"]] == [
         row["value"] for row in expected if row["value"] is not None
     ]
