@@ -1,4 +1,4 @@
-"""The kinds of notes: each draws facts and writes them down as somebody would. Pure."""
+"""The kinds of notes: each draws facts and writes them as a person would. Pure."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class _Put(NamedTuple):
 
 
 def problems(seed: int = 0, size: int = DEFAULT_SIZE) -> tuple[Problem, ...]:
-    """Return notes that a seed fixes, no two alike, put plainly; the answer is a JSON object.
+    """Return notes determined by (seed, size), all different; the answer is a JSON object.
 
     >>> problem = problems(seed=0, size=5)[0]
     >>> problem.id, problem.template, sorted(json.loads(problem.answer))[0]

@@ -111,7 +111,7 @@ def load(
                 f"{name} is not made from a seed, so it can't be given {asked}: use limit for fewer problems"
             )
         found = own_benchmark(own) if own is not None else _read(name, path, revision)
-    found = replace(found, system=system_of(found.problems))  # of all, whatever the limit
+    found = replace(found, system=system_of(found.problems))  # of all questions, also those beyond the limit
     if limit is None:
         return found
     return found.spread(limit) if spread else replace(found, problems=found.problems[:limit])

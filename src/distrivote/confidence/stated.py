@@ -1,8 +1,8 @@
 """The confidence that a model states itself, where a server gives no log-probabilities.
 
 The reply is asked to end in a line "Confidence: N", N from 0 to 100 (`problem.CONFIDENCE_REQUEST`). The line
-is taken out before anything else reads the reply. It is the weaker signal: models tend to be too sure of
-themselves, and most of their replies state one of a few numbers.
+is removed before anything else reads the reply. This signal is weaker than log-probabilities: models tend to
+be overconfident, and most of their replies state one of a few numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINE = re.compile(
     re.I,
 )
 _LAST_LINES = 3
-"""Among so many lines at the end the stated confidence is looked for."""
+"""The number of lines at the end in which the stated confidence is looked for."""
 
 
 class Stated(NamedTuple):

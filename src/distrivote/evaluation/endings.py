@@ -29,11 +29,11 @@ class Ender(NamedTuple):
 
     controller: Controller
     window: int | None = None
-    """Steps are so many tokens; None: as they were recorded."""
+    """The number of tokens of a step; None: steps as they were recorded."""
 
 
 class Left(NamedTuple):
-    """What a question's trajectories would have come to, in the order in which they come."""
+    """What would have been left of a question's trajectories, in the order in which they come."""
 
     classes: Ints
     confidences: Floats
@@ -69,7 +69,7 @@ def ender_named(name: str) -> Ender:
 
 
 def usual_enders(pools: tuple[Pool, ...], budget: int) -> tuple[str, ...]:
-    """Return what is compared if nobody says it; groups are a quarter of a usual reply, at most 2,048."""
+    """Return what is compared by default; groups are a quarter of a usual reply, at most 2,048."""
     lengths = [len(steps.tokens) for pool in pools for steps in pool.steps or ()]
     if not lengths:
         return ()

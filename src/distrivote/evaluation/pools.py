@@ -39,7 +39,7 @@ class Steps(NamedTuple):
         return cls(ends, confidences, tokens)
 
     def by_window(self, n_tokens: int) -> Steps:
-        """Return steps of so many tokens each."""
+        """Return steps of this many tokens each."""
         ends = np.append(np.arange(n_tokens, len(self.tokens), n_tokens), len(self.tokens))
         sums = np.add.reduceat(self.tokens, np.concatenate(([0], ends[:-1])))
         return Steps(ends, sums / np.diff(ends, prepend=0), self.tokens)

@@ -9,7 +9,7 @@ The trajectories of a question are replayed in three ways:
                       ones first, which is no fair sample
 
 A trajectory takes as long as it has tokens (or seconds, where no tokens are known). What is in progress when
-a vote is settled is lost: the part that it had come to by then counts as spent.
+a vote is settled is lost: the part that was sampled by then counts as spent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DSPy: `majority` with confidences, in the place of `dspy.majority`.
+"""DSPy: `majority` with confidences, as a replacement for `dspy.majority`.
 
     lm = dspy.LM(..., n=32, temperature=0.7, logprobs=True, top_logprobs=20)
     prediction = majority(dspy.Predict("question -> answer")(question="What is 6 * 7?").completions)
@@ -28,7 +28,7 @@ except ImportError as error:
     raise MissingPackageError("dspy", "dspy", "voting in DSPy") from error
 
 LOGPROBS = "logprobs"
-"""Where DSPy keeps the log-probabilities of a completion."""
+"""The key under which DSPy keeps the log-probabilities of a completion."""
 
 Normalize = Callable[[Any], Any]
 

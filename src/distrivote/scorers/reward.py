@@ -1,4 +1,4 @@
-"""A reward model or reranker behind a server, by the addresses that vLLM documents.
+"""A reward model or reranker on a server, by the endpoints that vLLM documents.
 
     score      POST /v1/score   text_1 the question, text_2 the reply      -> data[0].score
     pooling    POST /pooling    the conversation as messages               -> the last number of data[0].data

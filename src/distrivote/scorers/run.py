@@ -1,6 +1,6 @@
 """A column of scores added to a run: what `distrivote score` does.
 
-Only what is missing is asked for, equal replies once, and what was stored survives a kill.
+Only missing scores are computed, equal replies are scored once, and stored scores survive a kill.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ScoreProgress:
     """How far the scoring of a run is."""
 
     n_done: int
-    """Trajectories that have got a score, or none, here."""
+    """Trajectories that were scored here, including those that got no score."""
 
     n_todo: int
     n_tokens: int
@@ -49,7 +49,7 @@ class ScoreResult:
     """Trajectories that have a new score."""
 
     n_asked: int = 0
-    """How often the scorer was asked: equal replies are asked for once."""
+    """How many replies the scorer got: equal replies are scored once."""
 
     n_before: int = 0
     """Trajectories that had a score already."""
@@ -87,8 +87,8 @@ def score_run(
 ) -> ScoreResult:
     """Give every trajectory of a run a score, in a new column that votes and evaluations can use as signal.
 
-    After a stop or a kill the same call continues: a stored score is not asked for again unless its
-    text has changed.
+    After a stop or a kill the same call continues: a stored score is not computed again unless its text has
+    changed.
 
     Args:
         run: The folder of a run, or the run.
@@ -179,7 +179,7 @@ def _score(
 
 
 def _batches(run: Run) -> Iterator[list[Reply]]:
-    """Yield the replies of a run, some at a time."""
+    """Yield the replies of a run in batches."""
     if run.n_raw_bytes <= _IN_MEMORY:
         parts: Iterator[list[Reply]] = iter([_replies(run)])
     else:

@@ -48,7 +48,7 @@ class Scored(NamedTuple):
     """One score."""
 
     number: int
-    """Which of the replies."""
+    """The index of the reply."""
 
     score: float | None
     """Higher is better, any finite number; None if there is none."""
@@ -62,7 +62,7 @@ class Scorer(Protocol):
 
     @property
     def name(self) -> str:
-        """By which it can be found again."""
+        """The name by which it can be found again."""
         ...
 
     @property
@@ -86,7 +86,7 @@ class Scorer(Protocol):
         ...
 
     def score(self, replies: Sequence[Reply]) -> Iterator[Scored]:
-        """Yield the score of each reply, in any order, as soon as it is there."""
+        """Yield the score of each reply, in any order, as soon as it is known."""
         ...
 
 

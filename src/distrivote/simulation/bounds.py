@@ -7,7 +7,7 @@ Theorem 1, the share of right over the share of wrong trajectories above the mid
     R(delta) = Phi(delta / (2 sd_right)) / (1 - Phi(delta / (2 sd_wrong)))
 
 Theorem 2, a lower bound of the probability that a weighted vote is right. S_f is the weighted sum of the
-confidences of all right trajectories, S_g that of all wrong ones, whatever their answers:
+confidences of all right trajectories, S_g that of all wrong ones, regardless of their answers:
 
     P(vote) >= P(S_f > S_g) = Phi(z)
     z = (delta W_f + mean_wrong (W_f - W_g)) / sqrt(sd_right^2 W2_f + sd_wrong^2 W2_g)

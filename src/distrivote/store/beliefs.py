@@ -1,6 +1,6 @@
 """How far the confidences of a file can be trusted, learned from its own questions, for `auto`.
 
-The first questions decide for all: a file is read once, whatever its length, and every command that votes on
+The first questions decide for all: a file of any length is read once, and every command that votes on
 it uses the same trust. Each value of `by` counts as one model.
 """
 

@@ -45,13 +45,13 @@ class Setting:
     """The questions that both arms have, for sets whose arms have different ones."""
 
     rules: tuple[str, ...] = ()
-    """Stopping rules to compare; none: those that the experiment has."""
+    """Stopping rules to compare; if empty, the experiment's own."""
 
     slots: int | None = None
     """Trajectories in progress at a time, where stopping rules are replayed; None: one after the other."""
 
     methods: tuple[str, ...] = ()
-    """Methods to compare; none: those that the experiment has."""
+    """Methods to compare; if empty, the experiment's own."""
 
     baseline: str | None = None
     """The method that they are compared with; None: majority voting."""

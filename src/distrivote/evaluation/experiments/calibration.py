@@ -55,7 +55,7 @@ class Claims(NamedTuple):
         return self.winners.right[self.winners.answered]
 
     def errors(self, what: str) -> list[Sample]:
-        """Return the squared errors by question; without an answer the claim is 0, which is right."""
+        """Return the squared errors by question; without an answer the claim is 0, which is correct."""
         squares = np.square(getattr(self.winners, what) - self.winners.right)
         found, start = [], 0
         for sample in self.samples:

@@ -40,7 +40,7 @@ from distrivote.voting.methods import parse_method
 NAME = "methods"
 BASELINE = "sc"
 USUAL = (PAPER_METHOD, "root", METHOD)
-"""What is compared with the baseline if nobody says it."""
+"""The methods that are compared with the baseline by default."""
 
 _ARMS = ("", "*")
 """Without and with SelfStepConf."""

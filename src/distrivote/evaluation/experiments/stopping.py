@@ -1,4 +1,4 @@
-"""What would stopping rules have saved, and cost? Stored trajectories replayed to each rule.
+"""What would stopping rules have saved, and cost? Stored trajectories are replayed to each rule.
 
 Every rule sees the same trajectories in the same orders: that of their numbers first, then random ones. The
 vote is `auto`, which is majority voting where there are no confidences. Shares of tokens are of what the
@@ -30,10 +30,10 @@ RULES = (
     *("gain:0.02", "gain:0.01", "gain:0.005", "gain:0.002", "sure:0.95", "anytime:0.95"),
     *("beta:0.8", "beta:0.9", "beta:0.95", "dirichlet:0.95", "consensus:0.95", "esc:5"),
 )
-"""What is compared if nobody says it; `vote` takes long."""
+"""The rules that are compared by default, without `vote`, which takes long."""
 
 _BUDGETS = (0.125, 0.25, 0.5)
-"""Smaller budgets beside the rules, as shares of the whole."""
+"""Smaller budgets that are compared with the rules, as shares of the whole."""
 
 MOST_ORDERS = 8
 NUMBERS = "numbers"
@@ -64,7 +64,7 @@ WHOLE = Plan("whole")
 
 
 class Replay(NamedTuple):
-    """What came of one rule on one set in one way: (n_questions, n_orders) each."""
+    """The results of one rule on one set in one way: (n_questions, n_orders) each."""
 
     right: Flags
     answers: Ints
@@ -85,7 +85,7 @@ def costs_of(pool: Pool) -> Floats:
 
 
 def orders_of(pool: Pool, budget: int, n_repeats: int, seed: int) -> Ints:
-    """Return (n_orders, budget) which trajectories come, the first in the order of their numbers."""
+    """Return (n_orders, budget) the trajectories in each order; the first order is that of their numbers."""
     n = min(n_repeats, MOST_ORDERS) - 1
     numbers = np.arange(budget)[None]
     return np.concatenate((numbers, draw(pool.question, pool.n_trajectories, budget, n, seed)))

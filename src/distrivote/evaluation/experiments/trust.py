@@ -50,7 +50,7 @@ class Trial(NamedTuple):
         return [_sample(source, votes.right(way)) for source, votes in self.parts]
 
     def lost_and_won(self, way: str) -> tuple[float, float]:
-        """Return how many questions the majority alone has right, and this way alone; means over repeats."""
+        """Return how many questions only the majority has right, and only this way; means over repeats."""
         lost = won = 0.0
         for _, votes in self.parts:
             ours, theirs = votes.right(way), votes.right("sc")

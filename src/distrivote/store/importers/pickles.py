@@ -1,11 +1,11 @@
 """Pickles of plain values, read without running anything.
 
-A pickle is a program for a small stack machine, and the standard unpickler lets it import and call whatever
-it names. This machine supports values, lists, dicts and NumPy's numbers, and calls nothing: a name that is
-not on its list is an error. It also makes large collections fast to read: a run of numbers becomes one array
-at once, while the standard unpickler makes an object (with NumPy's scalars three more) of each. Measured on
-64 traces of 8,000 tokens: the standard library reads NumPy scalars at 48 MB/s with 11 bytes of memory per
-byte; bench/store.py measures this one.
+A pickle is a program for a small stack machine, and the standard unpickler lets it import and call anything
+that it names. This machine supports values, lists, dicts and NumPy's numbers, and calls nothing: a name that
+is not on its list is an error. It also makes large collections fast to read: a run of numbers becomes one
+array at once, while the standard unpickler makes an object (with NumPy's scalars three more) of each.
+Measured on 64 traces of 8,000 tokens: the standard library reads NumPy scalars at 48 MB/s with 11 bytes of
+memory per byte; bench/store.py measures this one.
 
 A list of numbers is returned as an array of float64 or as `Unread`, integers that are not parsed yet.
 Protocols 2 to 5 are read.

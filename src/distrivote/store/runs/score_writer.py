@@ -1,4 +1,4 @@
-"""Adding scores to a run: what has been flushed survives a kill, and is not asked for again."""
+"""Adding scores to a run: scores that have been flushed survive a kill, and are not computed again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 
 class ScoreWriter:
-    """Adds a column to a run, or goes on with it; InputError if another scorer made it."""
+    """Adds a column to a run, or resumes it; InputError if another scorer made it."""
 
     def __init__(self, run: Folder, name: str, record: ScorerRecord) -> None:
         check_name(name)

@@ -1,9 +1,9 @@
-"""Text cells of CSV that a spreadsheet would take for formulas: a quote stands before them.
+"""Text cells of CSV that a spreadsheet would take for formulas: a quote is put before them.
 
 A spreadsheet computes a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return, and a formula
-can send what stands beside it elsewhere. A quote makes it text. Plain numbers such as -3 stay as they are. A
-cell that has quotes before such a character gets one more, so that taking off one quote gives every text
-back.
+can send the content of other cells elsewhere. A quote makes it text. Plain numbers such as -3 stay as they
+are. A cell that has quotes before such a character gets one more, so that taking off one quote gives every
+text back.
 
 Quotes are taken off only in files that we wrote, since elsewhere `'-x'` may be a text of its own. They are
 known by a header that no other program writes: quotation marks around its first name without need, and around

@@ -1,7 +1,7 @@
 """Streams as files: piped input is kept, up to a limit, in a temporary file without a name.
 
 A pipe can be read only once, and an unsorted table is read twice. The file has no name, so that nothing
-is left behind, however the process ends.
+remains, however the process ends.
 """
 
 from __future__ import annotations
