@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from distrivote import names
 from distrivote.cli import findings
-from distrivote.cli.findings import Finding, extra_findings, fits
+from distrivote.cli.findings import Finding, extra_findings, fits, plugin_findings
 from distrivote.cli.main import main
 from engines.scripted_server import ScriptedServer, Token, ToyServer, WholeOnly
 
@@ -123,6 +124,18 @@ def test_an_installation_without_metadata_has_no_extras(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(findings.metadata, "metadata", unknown)
     assert extra_findings() == []
+
+
+def test_what_installed_packages_add_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def added(group: str) -> dict[str, metadata.EntryPoint]:
+        values = {"spread": "statistics:stdev", "gone": "statistics:gone"} if "measures" in group else {}
+        return {name: metadata.EntryPoint(name, value, group) for name, value in values.items()}
+
+    monkeypatch.setattr(names, "_entry_points", added)
+    good, bad = plugin_findings()
+    assert (good.kind, good.name, good.state) == ("plugin", "spread", "works")
+    assert good.detail.startswith("measure of ")
+    assert (bad.name, bad.state, bad.fix) == ("gone", "fails", "repair or remove that package")
 
 
 def test_every_extra_of_the_project_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,7 @@ def doctor(
         engine_findings,
         extra_findings,
         place,
+        plugin_findings,
         server_findings,
     )
     from distrivote.engines.openai.extras import Extras, header_of, parse_body
@@ -60,7 +61,8 @@ def doctor(
     extras = Extras(parse_body(extra_body) or {}, dict(map(header_of, header or ())), reasoning_effort)
     needed = [core_finding(), *server_findings(base_url or (), model, api_key, extras)]
     core, *servers = needed
-    findings = [core, *engine_findings(None if base_url else model), *servers, *extra_findings()]
+    engines = engine_findings(None if base_url else model)
+    findings = [core, *engines, *servers, *extra_findings(), *plugin_findings()]
     if as_json:
         _print_json(place(), findings)
     elif sys.stdout.isatty():

@@ -1,7 +1,7 @@
-"""What `distrivote doctor` checks: the voting core, the engines, the extras.
+"""What `distrivote doctor` checks: the voting core, the engines, the extras, what other packages add.
 
 Packages are looked up by their metadata and not imported, apart from llama.cpp's library, which is small,
-and torch, which is needed to detect a GPU.
+torch, which is needed to detect a GPU, and packages with entry points of distrivote.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from distrivote.cli.words import worded
-from distrivote.errors import DistrivoteError, MissingPackageError, install_command
+from distrivote.errors import DistrivoteError, InputError, MissingPackageError, install_command
 
 if TYPE_CHECKING:
     from distrivote.engines.openai.extras import Extras
@@ -25,7 +25,7 @@ class Finding:
     """The result of one check."""
 
     kind: str
-    """`core`, `engine`, `server` or `extra`."""
+    """`core`, `engine`, `server`, `extra` or `plugin`."""
 
     name: str
     state: str
@@ -176,6 +176,23 @@ def extra_findings() -> list[Finding]:
         for name in sorted(facts.get_all("Provides-Extra") or [])
     }
     return [_extra(name, packages) for name, packages in extras.items() if packages]
+
+
+def plugin_findings() -> list[Finding]:
+    """Check that the names which installed packages add can be loaded."""
+    from distrivote.names import ROLES, found, installed
+
+    findings = []
+    for role in ROLES:
+        for name in installed(role):
+            try:
+                own = found(role, name)
+            except InputError as error:
+                findings.append(Finding("plugin", name, "fails", worded(error.message), error.hint))
+            else:
+                origin = "" if own is None else own.origin
+                findings.append(Finding("plugin", name, "works", f"{role.noun} of {origin}"))
+    return findings
 
 
 def _extra(extra: str, packages: Sequence[tuple[str, str]]) -> Finding:
