@@ -40,6 +40,7 @@ INPUTS = {
     "csv": 250_000,
     "deepconf": 250_000,
     "fields": 200_000,
+    "reward": 200_000,
     "openai": 100_000,
     "lm-eval": 100_000,
     "inspect": 60_000,
@@ -58,7 +59,7 @@ INPUTS = {
     "run": 6_000,
     "mathverify": 4_000,
 }
-"""How many inputs each target gets, 10.3 million in all: fewer where one takes longer."""
+"""How many inputs each target gets, 10.5 million in all: fewer where one takes longer."""
 
 N_TOGETHER = {
     "extraction": 50_000,

@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,9 +36,14 @@ from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.events import EventDecoder
 from distrivote.engines.openai.facts import ServerFacts
 from distrivote.engines.openai.faults import Fault
+from distrivote.engines.openai.many import n_tokens_of
 from distrivote.engines.openai.reply import StreamedReply
 from distrivote.errors import InputError
+from distrivote.scorers.reward import RewardScorer
+from distrivote.scorers.scorer import Reply as ScoredReply
+from distrivote.scorers.scorer import number_of
 from distrivote.trajectory import Floats
+from distrivote.voting.scales import permitted
 from distrivote.voting.vote import elect
 from faults.spoiling import REPLY, spoiled, spoiled_json, text
 
@@ -147,6 +153,32 @@ def spoiled_stream(rng: random.Random, _folder: Path) -> None:
         assert "".join(found.tokens) == found.text, f"{stream!r}: {found.tokens} do not spell {found.text!r}"
         assert found.top_logprobs.shape[0] == len(found.logprobs) == found.n_tokens
     assert found.text is not None
+
+
+# Replies of reward models
+
+_REWARDS = {
+    "score": {"data": [{"index": 0, "score": 0.5}], "usage": {"prompt_tokens": 3, "total_tokens": 5}},
+    "pooling": {"data": [{"data": [[0.1], [0.2]]}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}},
+    "classify": {"data": [{"probs": [0.1, 0.9], "label": "x"}], "usage": {"prompt_tokens": 1}},
+}
+
+
+class _Model:
+    model = "rm"
+    request_settings: ClassVar[dict[str, object]] = {}
+
+
+def spoiled_reward(rng: random.Random, _folder: Path) -> None:
+    way = rng.choice(("score", "pooling", "classify", "classify:1"))
+    scorer = RewardScorer(way, _Model())  # type: ignore[arg-type]
+    reply = spoiled_json(rng, _REWARDS[way.partition(":")[0]])
+    assert n_tokens_of(reply) >= 0, f"{reply!r}: a number of tokens"
+    score = number_of(scorer._value(reply), way, SCORED)
+    assert score is None or permitted(score, False), f"{reply!r}: {score}"
+
+
+SCORED = ScoredReply("q", 0, "What is 2 + 2?", "It is 4.", "4")
 
 
 # JSON and tool calls in replies

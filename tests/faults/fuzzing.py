@@ -35,6 +35,7 @@ from faults.fuzz_replies import (
     spoiled_json_answer,
     spoiled_kind,
     spoiled_program,
+    spoiled_reward,
     spoiled_stream,
 )
 from faults.fuzz_tables import (
@@ -273,4 +274,5 @@ TARGETS: dict[str, Target] = {
     "fields": spoiled_fields,
     "kinds": spoiled_kind,
     "program": spoiled_program,
+    "reward": spoiled_reward,
 }

@@ -128,15 +128,26 @@ def test_a_file_is_synced_before_it_is_put_in_place(tmp_path: Path, monkeypatch:
 
 
 def test_what_killed_calls_left_is_swept_by_the_next(tmp_path: Path) -> None:
-    from distrivote.store.results.files import STALE, new_folder
+    import fcntl
 
-    left, recent, other = (
-        tmp_path / f".{name}.tmp" for name in ("new.0123abcd", "new.4567abcd", "old.0123abcd")
-    )
-    for path in (left, recent, other):
+    from distrivote.store.results.files import STALE, UNLOCKED, new_folder
+
+    ages = {
+        "new.0123abcd": 2 * UNLOCKED,
+        "new.1123abcd": STALE + 1,
+        "new.2123abcd": 2 * UNLOCKED,  # a process that lives has this one
+        "new.3123abcd": 0.0,  # as has this one, since a moment
+        "old.0123abcd": STALE + 1,
+    }
+    paths = [tmp_path / f".{name}.tmp" for name in ages]
+    for path, age in zip(paths, ages.values(), strict=True):
         (path / "parts").mkdir(parents=True)
-    for path in (left, other):
-        os.utime(path, (1, time.time() - STALE - 1))
-    with new_folder(tmp_path / "new") as beside:
-        (beside / "file").touch()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [recent.name, other.name, "new"]
+        os.utime(path, (1, time.time() - age))
+    handle = os.open(paths[2], os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with new_folder(tmp_path / "new") as beside:
+            (beside / "file").touch()
+    finally:
+        os.close(handle)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*(path.name for path in paths[2:]), "new"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,9 @@ def test_a_run_without_texts_is_refused_in_one_sentence(tmp_path: Path) -> None:
         ("import sys; sys.exit(3)", "ended with exit code 3 after 0 of 12 lines"),
         ("pass", "ended with exit code 0 after 0 of 12 lines"),
         ("print('1\\n' * 13)", "wrote more lines than it was given"),
+        ("print('1_0')", "gave '1_0'"),
+        ("print('-1e101')", "gave '-1e101' for sample 0 of question 'a', which is beyond 1e+100"),
+        ("while True: print('1', end='')", "wrote a line of more than 1,000 characters"),
     ],
 )
 def test_a_bad_command_is_an_error_and_what_came_before_stays(
@@ -158,6 +162,25 @@ def test_a_bad_command_is_an_error_and_what_came_before_stays(
     with pytest.raises(EngineError) as raised:
         distrivote.score_run(run, command(tmp_path, code), name="bad")
     assert sentence in str(raised.value)
+
+
+def test_numbers_beyond_a_double_and_lists_without_end_are_errors(run: str) -> None:
+    with pytest.raises(EngineError, match=r"gave a number of 33,220 bits for sample 0 of question 'a'"):
+        distrivote.score_run(run, lambda _: 10**10_000, name="bad")
+
+    class Endless:
+        def score_all(self, _replies: Sequence[Reply]) -> Iterator[float]:
+            return itertools.repeat(1.0)
+
+    with pytest.raises(EngineError, match="gave more scores for 12 replies"):
+        distrivote.score_run(run, Endless(), name="worse")
+
+
+def test_scores_that_are_all_0_or_nearly_are_voted_on(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    distrivote.score_run(run, lambda _: 5e-324, name="none")
+    assert scores(run, "none") == [0.0] * 12
+    first = done(capsys, "vote", run, "--signal", "none", "-m", "bon").splitlines()[1]
+    assert first.split("\t")[:3] == ["a", "4", "0.3333"]
 
 
 def test_a_command_may_exit_after_each_line_and_give_no_score(run: str, tmp_path: Path) -> None:

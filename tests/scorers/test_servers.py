@@ -12,6 +12,7 @@ import distrivote
 from distrivote.cli.main import main
 from distrivote.engines.llamacpp.engine import LlamaCppEngine
 from distrivote.engines.openai.engine import OpenAIEngine
+from distrivote.engines.openai.many import n_tokens_of
 from distrivote.engines.openai.patience import Backoff, Patience
 from distrivote.errors import EngineError, InputError
 from distrivote.problem import Message
@@ -191,3 +192,10 @@ def test_one_command_scores_and_votes(run: str, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         main(["score", run, "--with", "nothing:at_all", "-m", "bom"])
     assert "unknown method 'bom'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "usage", [{"prompt_tokens": {"x": 1}}, {"total_tokens": [1]}, {"total_tokens": -5}, 7]
+)
+def test_a_usage_that_is_no_count_is_none(usage: object) -> None:
+    assert n_tokens_of({"usage": usage}) == 0

@@ -21,6 +21,8 @@ from distrivote.scorers.scorer import ANSWER, QUESTION, TEXT, Reply, Scored, num
 
 PREFIX = "command:"
 
+_LONGEST_LINE = 1000
+
 
 class CommandScorer:
     """Scores by a command of the user; no shell is used."""
@@ -88,7 +90,13 @@ class CommandScorer:
         assert process.stdout is not None
         # In a thread: a command that writes while it reads would block on a full pipe.
         threading.Thread(target=_feed, args=(process.stdin, replies), daemon=True).start()
-        yield from process.stdout
+        while line := process.stdout.readline(_LONGEST_LINE + 1):
+            if len(line) > _LONGEST_LINE:
+                raise EngineError(
+                    f"the scorer {self.name} wrote a line of more than {_LONGEST_LINE:,} characters",
+                    hint="it must write one number for every line that it reads",
+                )
+            yield line
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from distrivote.errors import DistrivoteError, EngineError
@@ -45,7 +46,7 @@ class OwnScorer:
             if self._one is not None:
                 return [self._one(replies[0])]
             assert self._all is not None
-            values = list(self._all(replies))
+            values = list(islice(self._all(replies), len(replies) + 1))  # an iterator may have no end
         except DistrivoteError:
             raise
         except Exception as error:  # a user's function may raise anything
@@ -53,5 +54,6 @@ class OwnScorer:
                 f"the scorer {self.name} failed at {replies[0].place} ({type(error).__name__}: {error})"
             ) from error
         if len(values) != len(replies):
-            raise EngineError(f"the scorer {self.name} gave {len(values)} scores for {len(replies)} replies")
+            n = "more" if len(values) > len(replies) else f"{len(values)}"
+            raise EngineError(f"the scorer {self.name} gave {n} scores for {len(replies)} replies")
         return values

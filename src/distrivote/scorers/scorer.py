@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from distrivote.confidence.trajectories import LARGEST, SMALLEST
 from distrivote.errors import EngineError
+from distrivote.voting.scales import permitted
 
 QUESTION, TEXT, ANSWER = "question", "text", "answer"
 
@@ -91,14 +93,29 @@ class Scorer(Protocol):
 
 
 def number_of(value: Any, scorer: str, reply: Reply) -> float | None:
-    """Return what a scorer gave as a number, None for nothing; EngineError if it is neither."""
+    """Return what a scorer gave as a number, None for nothing; EngineError if it is neither.
+
+    What is nearer to 0 than votes take is 0, as of a probability that underflows; beyond them it is an error.
+    """
     if value is None:
         return None
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        # float() would accept "1_000".
+        number = math.inf if isinstance(value, str) and "_" in value else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.inf
-    if math.isinf(number):
-        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:59]}…"
-        raise EngineError(f"the scorer {scorer} gave {shown} for {reply.place}, which is not a finite number")
-    return None if math.isnan(number) else number
+    if abs(number) < SMALLEST:
+        return 0.0
+    if math.isnan(number):
+        return None
+    if not permitted(number, False):
+        why = "which is not a finite number" if math.isinf(number) else f"which is beyond {LARGEST:g}"
+        raise EngineError(f"the scorer {scorer} gave {_shown(value)} for {reply.place}, {why}")
+    return number
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:  # Python writes no number of very many digits
+        return f"a number of {value.bit_length():,} bits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

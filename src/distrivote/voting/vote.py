@@ -363,12 +363,12 @@ def _record(
 
 
 def _shares(decision: Decision, pools: Pools) -> FloatArray:
-    """Return the winners' shares of the scores; of the votes if scores are below 0."""
+    """Return the winners' shares of the scores; of the votes if scores are below 0, or all are 0."""
     each, answered = np.arange(len(decision.winners)), decision.winners >= 0
     totals = decision.scores.sum(axis=1)
     mine = decision.scores[each, decision.winners]
-    if decision.scores.min(initial=0.0) < 0:
-        below = (decision.scores < 0).any(axis=1)
+    below = (decision.scores < 0).any(axis=1) | (totals == 0)
+    if below.any():
         votes = np.count_nonzero(decision.kept & (pools.answers == decision.winners[:, None]), axis=1)
         totals = np.where(below, np.count_nonzero(decision.kept, axis=1), totals)
         mine = np.where(below, votes, mine)

@@ -107,5 +107,9 @@ def n_tokens_of(reply: Any) -> int:
     """
     usage = reply.get("usage") if isinstance(reply, dict) else None
     told = usage if isinstance(usage, dict) else {}
-    n = told.get("total_tokens") or (told.get("prompt_tokens") or 0) + (told.get("completion_tokens") or 0)
-    return n if isinstance(n, int) and n > 0 else 0
+    total, *parts = (_n_of(told.get(f"{name}_tokens")) for name in ("total", "prompt", "completion"))
+    return total or sum(parts)
+
+
+def _n_of(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

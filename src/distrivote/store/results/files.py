@@ -23,6 +23,9 @@ from distrivote.store.tables.cells import guarded, header_line
 STALE = 24 * 3600.0
 """In seconds; a temporary folder without changes for longer was left by a killed process."""
 
+UNLOCKED = 10.0
+"""Likewise, of one that nobody has locked: whoever makes a folder locks it within that time."""
+
 
 @contextmanager
 def new_folder(place: str | os.PathLike[str]) -> Iterator[Path]:
@@ -41,8 +44,9 @@ def new_folder(place: str | os.PathLike[str]) -> Iterator[Path]:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         beside.mkdir(parents=True)
-        yield beside
-        beside.rename(target)
+        with _locked(beside):
+            yield beside
+            beside.rename(target)
     except OSError as error:
         raise InputError(
             f"can't write to {target} ({error.strerror or error}): check the folder and its space"
@@ -66,12 +70,41 @@ def _upload(made: Path, target: Folder) -> None:
 
 
 def _sweep(target: Path) -> None:
-    """Remove temporary folders that killed calls left for the same target, if they are old enough."""
+    """Remove temporary folders that killed calls left for the same target."""
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.tmp")
     with suppress(OSError):
         for path in target.parent.iterdir():
-            if pattern.fullmatch(path.name) and time.time() - path.stat().st_mtime > STALE:
+            if pattern.fullmatch(path.name) and _is_left(path):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_left(path: Path) -> bool:
+    age = time.time() - path.stat().st_mtime
+    if age <= UNLOCKED:
+        return False
+    with _locked(path) as is_free:
+        return is_free or age > STALE
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Lock a folder until the end, which a kill is too; yield whether it could be locked."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # Windows
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # somebody has it, or the file system has no locks
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
 
 
 class Writer(Protocol):
