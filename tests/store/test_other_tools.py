@@ -9,10 +9,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from distrivote.benchmarks.replies import fetched_file
 from distrivote.engines.base import SamplingParams
 from distrivote.problem import Problem
+from distrivote.store.importers.base import ImportOptions
+from distrivote.store.importers.registry import sources
+from distrivote.store.runs.export import export_run
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep, row_of
+from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import SCHEMA
 from distrivote.store.runs.writer import RunWriter
 from distrivote.trajectory import Insertion, Interventions, Trajectory
@@ -79,3 +84,20 @@ def test_it_opens_in_datasets(run: Path, tmp_path: Path) -> None:
     )
     assert found.column_names == SCHEMA.names
     assert values(found.to_dict()) == written(run)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_copy_to_publish_opens_by_its_card_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed (make test-integrations)")
+    stored = Run.open(Path(__file__).parents[2] / "examples" / "runs" / "qwen2.5-coder-basic")
+    n = export_run(stored, tmp_path / "copy")
+    found = datasets.load_dataset(str(tmp_path / "copy"), split="train", cache_dir=str(tmp_path / "cache"))
+    assert (len(found), found.column_names) == (n, SCHEMA.names)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    (source,) = sources([str(fetched_file(f"hf:{tmp_path / 'copy'}", tmp_path))])
+    rows = list(source.format.read(source.path, ImportOptions()))
+    assert [row.answer for row in rows] == stored.table(("answer",))["answer"].to_pylist()
+    assert sum(row.confidence == row.confidence for row in rows) > 0

@@ -55,7 +55,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _advice(home: Home, name: str) -> str:
-    local = f"give a local copy as {name}=FILE"
+    local = "give a local copy" if name.startswith("hf:") else f"give a local copy as {name}=FILE"
     if home.gated:
         return (
             f"check the network, agree to its terms on that page and log in with `hf auth login`, or {local}"

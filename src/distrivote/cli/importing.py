@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.groups import grouped
-from distrivote.cli.messages import note
+from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     OUTPUT,
     ColumnOptions,
@@ -23,13 +23,20 @@ from distrivote.defaults import SPLIT
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
+
     from distrivote.store.importing import Imported
 
 
 @grouped
 def import_files(
     source: Annotated[
-        list[str], typer.Argument(metavar="SOURCE", help="Files, or folders of them.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="SOURCE",
+            help="Files, folders of them, or hf:ORG/NAME[/CONFIG][:SPLIT], a data set of the hub.",
+            show_default=False,
+        ),
     ],
     file_format: Annotated[
         str | None,
@@ -91,6 +98,7 @@ def import_files(
     majority voting, and a note says so.
     """
     import warnings
+    from contextlib import ExitStack
 
     from distrivote.cli.progress import ProgressDisplay
     from distrivote.nouns import count
@@ -102,28 +110,30 @@ def import_files(
     if kind is not None and extract is not None:
         raise InputError("--answer and --extract both say how answers are found: leave one of them out")
     read = columns.columns(positive_for="a run")
-    files = sources(source, file_format)
-    n_bytes = sum(path.stat().st_size for path, _ in files) or 1
-    with warnings.catch_warnings(record=True) as noted, ProgressDisplay() as display:
+    with ExitStack() as stack:
+        given = [_local(each, stack) for each in source]
+        files = sources(given, file_format)
+        n_bytes = sum(path.stat().st_size for path, _ in files) or 1
+        with warnings.catch_warnings(record=True) as noted, ProgressDisplay() as display:
 
-        def watch(n_read: int, n_rows: int) -> None:
-            share = n_read / n_bytes
-            display.tell(share, "importing", f"{share:4.0%} read", count(n_rows, "trajectory"))
+            def watch(n_read: int, n_rows: int) -> None:
+                share = n_read / n_bytes
+                display.tell(share, "importing", f"{share:4.0%} read", count(n_rows, "trajectory"))
 
-        warnings.simplefilter("always")
-        imported = import_all(
-            files,
-            output,
-            reading=ImportOptions(
-                extract if kind is None else kind, split or SPLIT, columns=read, text=text_column
-            ),
-            keep=storage.keep(),
-            model=model,
-            same=same if kind is None else kind,
-            question_pattern=question_pattern,
-            truths=None if truth is None else _truths(truth),
-            watch=watch,
-        )
+            warnings.simplefilter("always")
+            imported = import_all(
+                files,
+                output,
+                reading=ImportOptions(
+                    extract if kind is None else kind, split or SPLIT, columns=read, text=text_column
+                ),
+                keep=storage.keep(),
+                model=model,
+                same=same if kind is None else kind,
+                question_pattern=question_pattern,
+                truths=None if truth is None else _truths(truth),
+                watch=watch,
+            )
     for warning in noted:
         note(str(warning.message))
     if as_json:
@@ -133,6 +143,20 @@ def import_files(
     made, asked = count(imported.n_trajectories, "trajectory"), count(imported.n_questions, "question")
     print(f"{output}: {made} of {asked} from {count(imported.n_files, 'file')} ({kinds})")
     note(*imported.notes)
+
+
+def _local(source: str, stack: ExitStack) -> str:
+    """Return the path of a source; a data set of the hub is fetched into a temporary folder."""
+    from distrivote.benchmarks.replies import PREFIX, fetched_file
+
+    if not source.startswith(PREFIX):
+        return source
+    import tempfile
+    from pathlib import Path
+
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="distrivote-"))
+    say(f"fetching {source}")
+    return str(fetched_file(source, Path(folder)))
 
 
 def _truths(benchmark: str) -> dict[str, str]:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from distrivote.errors import InputError
 from distrivote.store.importers import all_answers, answer_tokens, graded_answers, responses
 from distrivote.store.importers.base import Format, ImportOptions, id_of_question
+from distrivote.store.importers.registry import sources
 from distrivote.store.runs.rows import Row
 from foreign_files import TEXT, lines, written
 from foreign_files import all_answers as all_answers_record
@@ -115,3 +118,36 @@ def test_a_sum_beyond_a_double_is_no_confidence(tmp_path: Path) -> None:
     path = written(tmp_path, "answer_token_conf_qid3.json", json.dumps({"completed": [trace]}).encode())
     (row,) = answer_tokens.FORMAT.read(path, ImportOptions())
     assert (row.answer, math.isnan(row.confidence)) == ("4", True)
+
+
+TOP = [{"token": "4", "logprob": -0.1}, {"token": "5", "logprob": -2.5}]
+ONE_REPLY = {
+    "question_id": "q1",
+    "question": "What is 2 + 2?",
+    "ground_truth": "4",
+    "response": r"So \boxed{4}",
+    "logprobs": {"content": [{"token": r"So \boxed{4}", "logprob": -0.1, "top_logprobs": TOP}]},
+}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "texts"])
+def test_a_row_may_be_one_reply_with_its_log_probabilities(kind: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [ONE_REPLY, ONE_REPLY | {"response": r"\boxed{5}", "logprobs": None}]
+    if kind == "texts":
+        rows = [each | {"logprobs": json.dumps(each["logprobs"])} for each in rows[:1]]
+    path = tmp_path / ("a.parquet" if kind == "parquet" else "a.jsonl")
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    (source,) = sources([str(path)])
+    assert source.format is responses.FORMAT
+    first, *others = source.format.read(path, ImportOptions(extract="boxed"))
+    assert (first.question_id, first.answer, first.ground_truth) == ("q1", "4", "4")
+    assert first.confidence == pytest.approx((0.1 + 2.5) / 2)
+    assert [each.answer for each in others] == ["5"] * (kind != "texts")
+    assert all(math.isnan(each.confidence) for each in others)
+    # With answers it is a plain table; named as this format, the answers are what the replies say.
+    named = written(tmp_path, "b.jsonl", lines(ONE_REPLY | {"answer": "7"}))
+    assert sources([str(named)])[0].format is not responses.FORMAT
+    assert [each.answer for each in responses.FORMAT.read(named, ImportOptions())] == ["7"]

@@ -1,28 +1,37 @@
 """A question and its replies in each record: `{"prompt": ..., "responses": [...]}`.
 
 The prompt is a text or a list of chat messages, a reply a text or an object with its text and, where known,
-the log-probabilities of its tokens as numbers or as objects with `logprob`. These have no texts of tokens,
-so that only their mean counts: as `logprob`, and as the confidence, the geometric mean probability.
+the log-probabilities of its tokens. OpenAI's object, with the tokens, gives every measure. Numbers alone have
+no texts of tokens, so that only their mean counts: as `logprob`, and as the confidence, the geometric mean
+probability.
+
+A table with one reply per row, its text and its log-probabilities, is read in the same way.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from distrivote.engines.responses import trajectories_from_openai
 from distrivote.errors import InputError
 from distrivote.problem import Problem
-from distrivote.store.columns import GROUND_TRUTH, TEXTS
+from distrivote.store.columns import ANSWER, CORRECT, GROUND_TRUTH, TEXTS
 from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.records import (
     Record,
+    at,
     counted,
     first_fields,
     mean,
     number,
+    parsed,
     records,
     row,
     shown,
@@ -36,22 +45,74 @@ _PROMPTS = ("prompt", "question", "problem", "input", "messages")
 _REPLIES = ("responses", "replies", "generations")
 _TRUTHS = (GROUND_TRUTH, "answer", "gold_answer", "gold", "target", "reference_answer")
 _LOGPROBS = ("token_logprobs", "logprobs")
+_IDS = ("question_id", "id", "problem_id", "unique_id")
+_PARQUET = b"PAR1"
+_BATCH_ROWS = 256
 
 
-def _is_one(_path: Path, head: bytes) -> bool:
+def _is_one(path: Path, head: bytes) -> bool:
     fields = first_fields(head)
-    return not fields.isdisjoint(_PROMPTS) and not fields.isdisjoint(_REPLIES)
+    if head.startswith(_PARQUET):
+        try:
+            fields = frozenset(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
+            return False  # the reader of tables raises the error
+    if fields.isdisjoint((*_PROMPTS, *_IDS)):
+        return False
+    if not fields.isdisjoint(_REPLIES):
+        return True
+    # With answers it is a plain table, such as a part of a run.
+    return ANSWER not in fields and not (fields.isdisjoint(TEXTS) or fields.isdisjoint(_LOGPROBS))
 
 
 def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
-    for record in records(path, "prompt and responses"):
-        name = next((each for each in _REPLIES if each in record.fields), _REPLIES[0])
-        problem = _problem(record)
+    for record in _records(path):
+        name = next((each for each in _REPLIES if each in record.fields), None)
+        if name is None and reading.text is None and not {*TEXTS}.intersection(record.fields):
+            name = _REPLIES[0]
+        if name is None:
+            yield _single(record, reading)
+            continue
+        problem = _problem(record, _TRUTHS)
         for index, given in enumerate(record.list_at(name)):
             where = f"{record.where}, {name} {index}"
             reply, logprobs = _reply(given, where)
-            made = row(Trajectory(reply), problem, reading, where)
-            yield with_logprobs(made, logprobs)
+            yield with_logprobs(row(reply, problem, reading, where), logprobs)
+
+
+def _records(path: Path) -> Iterator[Record]:
+    """Yield the records of a file of JSON, or the rows of a Parquet file."""
+    if not _is_parquet(path):
+        yield from records(path, "prompt and responses")
+        return
+    number = 0
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS):
+            for fields in batch.to_pylist():
+                number += 1
+                yield Record(f"{path}, row {number}", number, fields)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} can't be read as a Parquet file ({error}): write it again") from error
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_PARQUET)) == _PARQUET
+    except OSError:
+        return False  # whoever reads it raises the error
+
+
+def _single(record: Record, reading: ImportOptions) -> Row:
+    """Return the row of a record that is one reply; an `answer` there is what the reply says."""
+    reply, logprobs = _reply(record.fields, record.where, reading.text)
+    correct = record.fields.get(CORRECT)
+    problem = _problem(record, (GROUND_TRUTH, *_TRUTHS[2:]))
+    made = row(reply, problem, reading, record.where, correct=correct if isinstance(correct, bool) else None)
+    if reading.extract is None and ANSWER in record.fields:
+        answer = record.label_at(ANSWER)
+        made = dataclasses.replace(made, answer=answer, answer_class=-1 if answer is None else None)
+    return with_logprobs(made, logprobs)
 
 
 def with_logprobs(made: Row, logprobs: list[float] | None) -> Row:
@@ -81,24 +142,41 @@ def logprobs_of(value: object, where: str) -> list[float] | None:
     return None if any(not math.isfinite(each) for each in found) else found
 
 
-def _reply(given: object, where: str) -> tuple[str, list[float] | None]:
+def _reply(given: object, where: str, column: str | None = None) -> tuple[Trajectory, list[float] | None]:
+    """Return a reply, and the log-probabilities of its tokens if these have no texts."""
     if not isinstance(given, dict):
-        return text(given, where), None
-    name = next((each for each in (*TEXTS, "content") if each in given), None)
+        return Trajectory(text(given, where)), None
+    names = (*TEXTS, "content") if column is None else (column,)
+    name = next((each for each in names if each in given), None)
     if name is None:
-        raise InputError(f"{where} has no text (none of {', '.join(TEXTS)}): a reply needs one")
+        raise InputError(f"{where} has no text (none of {', '.join(names)}): a reply needs one")
+    said = text(given[name], f"{where}: {name}")
     field = next((each for each in _LOGPROBS if given.get(each) is not None), None)
-    logprobs = None if field is None else logprobs_of(given[field], f"{where}: {field}")
-    return text(given[name], f"{where}: {name}"), logprobs
+    if field is None:
+        return Trajectory(said), None
+    value = given[field]
+    if isinstance(value, str):  # as files of other tools write it into a column of texts
+        value = parsed(value.encode("utf-8", "replace"), f"{where}: {field}")
+    entries = value.get("content") if isinstance(value, dict) else value
+    if (
+        isinstance(entries, list)
+        and entries
+        and all(isinstance(each, dict) and "token" in each for each in entries)
+    ):
+        choice = {"message": {"content": said}, "logprobs": {"content": entries}}
+        with at(where):
+            (found,) = trajectories_from_openai({"choices": [choice]})
+        return found, None
+    return Trajectory(said), logprobs_of(value, f"{where}: {field}")
 
 
-def _problem(record: Record) -> Problem:
+def _problem(record: Record, truths: Sequence[str]) -> Problem:
     name = next((each for each in _PROMPTS if record.fields.get(each) is not None), None)
     prompt = "" if name is None else _prompt(record.fields[name], f"{record.where}: {name}")
-    named = record.label_at("question_id", "id", "problem_id", "unique_id")
+    named = record.label_at(*_IDS)
     if named is None and not prompt:
         raise InputError(f"{record.where} has no prompt and no id: one has to say which question it is")
-    return Problem(prompt, named or id_of_question(prompt), record.label_at(*_TRUTHS))
+    return Problem(prompt, named or id_of_question(prompt), record.label_at(*truths))
 
 
 def _prompt(value: Any, where: str) -> str:
