@@ -1,5 +1,5 @@
 # No setup step: the first target that needs a package installs the pinned ones into .venv.
-.PHONY: demo help check test test-slow test-faults test-model test-browser test-integrations test-vllm coverage soak audit docs results goldens
+.PHONY: demo help check test test-slow test-faults test-model test-browser test-integrations test-vllm coverage soak audit docs results leaderboard goldens
 .PHONY: bench bench-check bench-record hooks lock release clean
 SHELL := /bin/bash
 # Without compiled files every process and every test worker compiles all modules again.
@@ -79,6 +79,9 @@ docs: build/docs/ready  ## the documentation as a site, strict and offline, in b
 
 results: $(VENV)/dev  ## docs/results.md and its tables, in half a minute; BRUMO=FILE includes that sample
 	$(BIN)/python docs/results.py $(if $(BRUMO),--brumo $(BRUMO))
+
+leaderboard: $(VENV)/dev  ## docs/leaderboard.md; DATA=DIR has copies of published pools
+	$(BIN)/python docs/leaderboard.py $(if $(DATA),--data $(DATA))
 
 goldens: $(VENV)/dev  ## record the output of commands, server and runs again; read the difference in git
 	$(BIN)/python tests/goldens/record.py

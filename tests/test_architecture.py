@@ -35,6 +35,7 @@ LAYERS = [
     {"integrations"},
     {"store"},
     {"benchmarks"},
+    {"pools"},
     {"scorers"},
     {"generation"},
     {"evaluation"},
@@ -47,8 +48,8 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Only the edge touches the world. The rest takes values and gives values.
 EDGE = {
-    "engines", "integrations", "flow_async", "store", "benchmarks", "scorers", "report", "server", "cli",
-    "__main__",
+    "engines", "integrations", "flow_async", "store", "benchmarks", "pools", "scorers", "report", "server",
+    "cli", "__main__",
 }  # fmt: skip
 EDGE_FILES = {
     "answers/code/sandbox.py",
@@ -58,6 +59,7 @@ EDGE_FILES = {
     "answers/mathprocess.py",
     "answers/mathworker.py",
     "evaluation/loading.py",
+    "evaluation/published.py",
     "generation/batch.py",
     "generation/cluster.py",
     "generation/processes.py",

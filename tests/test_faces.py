@@ -16,6 +16,9 @@ FACES = {
         EXPERIMENTS Axis Cell Chart Column Fitted Loaded Pool PoolSet Report Result Row Rule Table Votes
         calibrate evaluate experiments_named load_pool_sets reads_of votes_of
     """,
+    "pools": """
+        POOLS OpenedPool PublishedPool PublishedSet open_pools pools_at_hand pools_named
+    """,
     "report": """
         figure report_json report_latex report_markdown report_page tidy_table write_figures write_report
     """,

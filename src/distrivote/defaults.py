@@ -119,6 +119,9 @@ MAX_SPOOL = 16_000_000_000
 EVALUATION_BUDGET = 128
 """Trajectories per vote, or as many as every question has; it and the repeats are the paper's."""
 
+LEADERBOARD_BUDGET = 32
+"""The same for the leaderboard; pools with fewer are left out."""
+
 N_REPEATS = 64
 """Draws per question."""
 

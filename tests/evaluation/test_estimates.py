@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from distrivote.evaluation.estimates import MIN_QUESTIONS, Sample, compare, estimate, whole_pool_sample
+from distrivote.evaluation.estimates import (
+    MIN_QUESTIONS,
+    N_RESAMPLES,
+    Sample,
+    compare,
+    compare_by_pool,
+    estimate,
+    resamples,
+    whole_pool_sample,
+)
 
 
 def sample(values: list[float], benchmark: str = "b", names: list[str] | None = None) -> Sample:
@@ -113,3 +125,62 @@ def test_questions_are_paired_by_name_and_those_of_one_side_are_left_out() -> No
     assert (found.difference, found.n_questions) == (0.25, 2)
     assert compare([ours], [sample([1.0], names=["z"])], seed=0) is None
     assert compare([ours], [sample([1.0], "another")], seed=0) is None
+
+
+# Means over pools
+
+
+def slow_interval_by_pool(pairs: list[tuple[Sample, Sample]], seed: int) -> tuple[float, float]:
+    """Resample one question after the other, by name, the same ones in all pools of a benchmark."""
+    means = []
+    for which in range(N_RESAMPLES):
+        pools = []
+        for ours, theirs in pairs:
+            drawn = resamples(seed, ours.benchmark, len(ours.names))[which]
+            gaps = []
+            for times, name in zip(drawn, sorted(ours.names), strict=True):
+                at = ours.names.index(name)
+                gap = float(ours.questions[at] - theirs.questions[at])
+                gaps += [gap] * int(times) if not math.isnan(gap) else []
+            pools.append(math.fsum(gaps) / max(len(gaps), 1))
+        means.append(math.fsum(pools) / len(pools))
+    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+
+
+def test_every_pool_has_the_same_weight() -> None:
+    large, small = sample([1.0] * 90), sample([0.0] * 10, "other")
+    zeros = [replace(each, questions=np.zeros(len(each.names))) for each in (large, small)]
+    found = compare_by_pool([(large, zeros[0]), (small, zeros[1])], seed=0)
+    assert found is not None
+    assert found.difference == found.low == found.high == 0.5
+    assert found.n_questions == 100
+
+
+def test_the_interval_over_pools_is_that_of_its_slow_twin() -> None:
+    rng = np.random.default_rng(3)
+    names = [f"q{i}" for i in rng.permutation(12)]
+    pairs = [
+        (sample(rng.random(12).tolist(), bench, names), sample(rng.random(12).tolist(), bench, names))
+        for bench in ("a", "a", "b")
+    ]
+    pairs[1][0].questions[3] = np.nan
+    found = compare_by_pool(pairs, seed=5)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(slow_interval_by_pool(pairs, 5))
+
+
+def test_pools_share_the_questions_of_their_benchmark() -> None:
+    rng = np.random.default_rng(4)
+    ours, theirs = sample(rng.random(20).tolist()), sample(rng.random(20).tolist())
+    one, many = (compare_by_pool([(ours, theirs)] * n, seed=0) for n in (1, 9))
+    assert one is not None
+    assert many is not None
+    assert many.n_questions == one.n_questions == 20
+    assert (many.low, many.high) == pytest.approx((one.low, one.high))
+
+
+def test_pools_without_a_value_do_not_count() -> None:
+    nothing = sample([np.nan, np.nan])
+    assert compare_by_pool([(nothing, nothing)], seed=0) is None
+    found = compare_by_pool([(nothing, nothing), (sample([1.0]), sample([0.5]))], seed=0)
+    assert found == (0.5, None, None, 1, False)

@@ -39,6 +39,7 @@ _PANELS = {
     },
     "Measure": {
         "evaluate": _Entry("evaluate:evaluate", "Compare methods on runs with known answers."),
+        "pools": _Entry("pools:pools", "List published samples to evaluate by name."),
         "reproduce": _Entry("reproduce:reproduce", "Sample and evaluate the paper's grid for a model."),
         "calibrate": _Entry("calibrate:calibrate", "Fit probabilities to runs with known answers."),
         "simulate": _Entry("simulate:simulate", "Draw a run without any model."),

@@ -14,6 +14,7 @@ from distrivote.cli.messages import note, say
 from distrivote.cli.options import (
     OUTPUT,
     By,
+    Data,
     FileAnswer,
     FileSignal,
     Json,
@@ -22,7 +23,7 @@ from distrivote.cli.options import (
     compared_by,
 )
 from distrivote.cli.progress import ProgressDisplay
-from distrivote.defaults import EVALUATION_BUDGET, N_REPEATS
+from distrivote.defaults import EVALUATION_BUDGET, LEADERBOARD_BUDGET, N_REPEATS
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from distrivote.store.tables.source import Columns
 
 _ALL = "all"
-_METHODS = "methods"
-"""The experiment that compares the methods of -m; `all` includes it only with -m."""
+_METHODS, _LEADERBOARD = "methods", "leaderboard"
+"""The experiments that compare the methods of -m; `all` includes the first only with -m, and the second,
+which needs many pools, not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class EvaluationOptions(OptionGroup):
             "-m",
             metavar="NAME",
             help="Compare these methods, as in -m dis-gmm -m wsc-top:0.1 -m package.module:function; it adds"
-            " -e methods.",
+            " -e methods, or a row to -e leaderboard.",
             show_default=False,
         ),
     ] = None
@@ -110,6 +112,7 @@ class EvaluationOptions(OptionGroup):
             show_default=False,
         ),
     ] = None
+    data: Data = None
     times: Annotated[
         bool, typer.Option("--times", help="Also report how long it took (differs from run to run).")
     ] = False
@@ -119,34 +122,60 @@ class EvaluationOptions(OptionGroup):
         from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 
         asked = self.experiment or ([] if self.method else ["main"])
-        names = [name for name in EXPERIMENTS if name != _METHODS] if _ALL in asked else list(asked)
-        if self.method and _METHODS not in names:
+        apart = (_METHODS, _LEADERBOARD)
+        names = [name for name in EXPERIMENTS if name not in apart] if _ALL in asked else list(asked)
+        names += [_LEADERBOARD] if _ALL in asked and _LEADERBOARD in asked else []
+        if self.method and not set(apart).intersection(names):
             names.append(_METHODS)
-        if self.baseline is not None and _METHODS not in names:
+        if self.baseline is not None and not set(apart).intersection(names):
             raise InputError("--baseline is what -m is compared with: name methods with -m, or leave it out")
         experiments_named(names)
         return names
 
+    @property
+    def is_leaderboard(self) -> bool:
+        return _LEADERBOARD in (self.experiment or ())
+
     def report(self, runs: Sequence[str], columns: Columns, display: ProgressDisplay) -> Report:
-        """Return the report on stored runs."""
+        """Return the report on stored runs and published pools."""
         import os
         import time
         from dataclasses import replace
 
         from distrivote.evaluation.driver import evaluate as evaluate_pools
         from distrivote.evaluation.experiments.registry import experiments_named, reads_of
-        from distrivote.evaluation.loading import load_pool_sets
+        from distrivote.evaluation.loading import Loaded, load_pool_sets
+        from distrivote.evaluation.published import large_enough, load_published, named_or_at_hand
+        from distrivote.pools.registry import is_pool_name
 
         display.tell(0.0, "reading")
         names = self.names()
         reads = reads_of(experiments_named(names))
-        loaded = load_pool_sets(
-            runs, columns=columns, signal=self.signal, reads=reads, same=compared_by(self.answer, self.same)
-        )
+        same = compared_by(self.answer, self.same)
+        loaded = Loaded((), ())
+        files = [run for run in runs if not is_pool_name(run)]
+        if files:
+            loaded = load_pool_sets(files, columns=columns, signal=self.signal, reads=reads, same=same)
+        if len(files) < len(runs) or not runs:
+            pools = named_or_at_hand([run for run in runs if is_pool_name(run)], self.data)
+            published = load_published(
+                pools,
+                data=self.data,
+                signal=self.signal,
+                reads=reads,
+                same=same,
+                watch=lambda what: display.tell(0.0, what),
+            )
+            loaded = loaded.joined(published)
+        budget = self.budget
+        if self.is_leaderboard:
+            budget = LEADERBOARD_BUDGET if budget is None else budget
+            kept = large_enough(loaded.pool_sets, budget)
+            loaded = Loaded(kept.pool_sets, (*loaded.notes, *kept.notes))
         report = evaluate_pools(
             loaded.pool_sets,
             names,
-            budget=self.budget,
+            budget=budget,
             n_repeats=self.repeats,
             seed=self.seed,
             against_paper=self.against_paper,
@@ -167,7 +196,8 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="RUN",
-            help="Folders of runs, or files of sampled answers with the right ones, as for vote.",
+            help="Folders of runs, files of sampled answers with the right ones, as for vote, or published"
+            " pools, as in pools:boinf.",
             show_default=False,
         ),
     ] = None,
@@ -201,7 +231,8 @@ def evaluate(
 
     Votes are repeated on random draws from each question's trajectories. Accuracies come with their 95%
     interval over questions, and methods are compared on the same draws: the best is bold, and what is
-    not really different from it is marked.
+    not really different from it is marked. -e leaderboard ranks methods over many pools, without RUN over
+    the published ones at hand (distrivote pools).
 
     On a terminal tables are shown; in a pipe every row is a line of tab-separated fields, shares from 0
     to 1.
@@ -209,11 +240,11 @@ def evaluate(
     if list_them:
         _print_list(as_json)
         return
-    if not run:
+    if not run and not asked.is_leaderboard:
         raise InputError("name at least one run: distrivote evaluate RUN; --list has the experiments")
     from distrivote.evaluation.scoring import EVALUATION
 
-    runs = _with_folders_opened(run)
+    runs = _with_folders_opened(run or [])
     asked.names()
     _check_outputs(output or (), figures, runs)
     with ProgressDisplay() as display:
@@ -258,10 +289,14 @@ def evaluate_runs(
 
 def _with_folders_opened(paths: Sequence[str]) -> list[str]:
     """Replace a folder that is not a run by the runs in it."""
+    from distrivote.pools.registry import is_pool_name
     from distrivote.store.runs.folder import runs_in
 
     opened: list[str] = []
     for path in paths:
+        if is_pool_name(path):
+            opened.append(path)
+            continue
         try:
             found = runs_in(path)
         except OSError:  # a file

@@ -110,6 +110,14 @@ FileSignal = Annotated[
 Partial = Annotated[
     bool, typer.Option("--partial", help="Use the existing parts of a run if others are missing.")
 ]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="A folder with copies of published pools; otherwise DISTRIVOTE_DATA names it.",
+        show_default=False,
+    ),
+]
 Texts = Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.", rich_help_panel=_STORAGE)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=OUTPUT)]
 

@@ -17,6 +17,7 @@ from distrivote.cli.options import (
     WITHHELD,
     BeliefOptions,
     By,
+    Data,
     FileAnswer,
     FileSignal,
     Inputs,
@@ -46,7 +47,9 @@ def vote(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="Sampled answers: .jsonl, .csv or .parquet, or - for standard input."
+            metavar="FILE",
+            help="Sampled answers: .jsonl, .csv or .parquet, - for standard input, or a published pool, as"
+            " in pools:brumo.",
         ),
     ],
     method: Annotated[
@@ -63,6 +66,7 @@ def vote(
     signal: FileSignal = None,
     answer: FileAnswer = None,
     same: Same = None,
+    data: Data = None,
     run_code: RunCode = False,
     inputs: Inputs = None,
     *,
@@ -111,11 +115,14 @@ def vote(
     On a terminal the first 40 questions are shown; in a pipe every question is a line of
     tab-separated fields. Exit code 3 says that --min-probability withheld an answer.
     """
+    from distrivote.pools.registry import is_pool_name
     from distrivote.store.results.files import check_output
     from distrivote.store.results.votes import Bar
     from distrivote.store.tables.source import open_table
     from distrivote.voting.methods import parse_method
 
+    if is_pool_name(file):
+        file, signal = _published(file, data, signal)
     pipelines = {pipeline.name: pipeline for pipeline in map(parse_method, method or [METHOD])}
     if output is not None:
         if explain is not None:
@@ -138,6 +145,22 @@ def vote(
         note(*table.notes)
     if n_withheld:
         raise typer.Exit(WITHHELD)
+
+
+def _published(name: str, data: str | None, signal: str | None) -> tuple[str, str | None]:
+    """Return the run of a published pool, and the signal that votes use."""
+    from distrivote.pools.opening import open_pools
+    from distrivote.pools.registry import pools_named
+
+    found = pools_named(name)
+    if len(found) > 1:
+        raise InputError(
+            f"{name} has {len(found)} pools: name one, such as pools:{found[0].pool.name}, or evaluate them"
+        )
+    (opened,) = open_pools(found, data=data)
+    if opened.remark is not None:
+        note(f"{opened.listed.pool.name}: {opened.remark}")
+    return str(opened.run), opened.signal if signal is None else signal
 
 
 class Chosen(NamedTuple):

@@ -37,7 +37,7 @@ _OPTIONS = {
         ),
         *("model", "new", "ray", "same", "signal", "ssc", "temperature", "template", "thinking", "top_p"),
         *("calibration", "max_error", "min_probability", "partial", "run", "run_code", "shard", "stop_when"),
-        *("strict", "texts", "token_confidences", "upstream_key"),
+        *("data", "strict", "texts", "token_confidences", "upstream_key"),
     )
 }
 _OFF = ("None", "False")

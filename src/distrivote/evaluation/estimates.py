@@ -125,6 +125,34 @@ def compare(ours: Sequence[Sample], theirs: Sequence[Sample], seed: int) -> Comp
     return Comparison(float(values.mean()), low, high, len(values), real)
 
 
+def compare_by_pool(pairs: Sequence[tuple[Sample, Sample]], seed: int) -> Comparison | None:
+    """Return the mean over pools of the first minus the second; every pool has the same weight.
+
+    Pools of one benchmark have the same questions, which are resampled together: ten models on thirty
+    questions are thirty questions and not three hundred.
+    """
+    means, resampled = [], np.zeros(N_RESAMPLES)
+    questions: set[tuple[str, str]] = set()
+    for ours, theirs in pairs:
+        order = np.argsort(np.array(ours.names), kind="stable")
+        values = _differences(ours, theirs)[order] if ours.names == theirs.names else np.empty(0)
+        there = ~np.isnan(values)
+        if not there.any():
+            continue
+        drawn = resamples(seed, ours.benchmark, len(values))
+        counts = np.maximum(np.einsum("bq,q->b", drawn, there.astype(np.float64)), 1.0)
+        resampled += np.einsum("bq,q->b", drawn, np.where(there, values, 0.0)) / counts
+        means.append(float(values[there].mean()))
+        questions |= {(ours.benchmark, ours.names[at]) for at in order[there]}
+    if not means:
+        return None
+    if len(questions) < 2:
+        return Comparison(float(np.mean(means)), None, None, len(questions), False)
+    low, high = map(float, np.quantile(resampled / len(means), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+    real = (low > 0 or high < 0) and len(questions) >= MIN_QUESTIONS
+    return Comparison(float(np.mean(means)), low, high, len(questions), real)
+
+
 def differences(ours: Sequence[Sample], theirs: Sequence[Sample]) -> Floats:
     """Return ours minus theirs for each question that both have a value for."""
     values: Floats = np.concatenate([np.empty(0), *(found for _, found in _paired(ours, theirs))])

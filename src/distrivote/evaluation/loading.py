@@ -59,6 +59,9 @@ class Loaded(NamedTuple):
     pool_sets: tuple[PoolSet, ...]
     notes: tuple[str, ...]
 
+    def joined(self, other: Loaded) -> Loaded:
+        return Loaded((*self.pool_sets, *other.pool_sets), (*self.notes, *other.notes))
+
 
 def load_pool_sets(
     paths: Sequence[str],

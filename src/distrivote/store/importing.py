@@ -64,6 +64,7 @@ def import_files(
     reading: ImportOptions = ImportOptions(),  # noqa: B008
     keep: Keep = Keep(),  # noqa: B008
     model: str = "",
+    benchmark: str | None = None,
     same: Same | None = None,
     question_pattern: str | None = None,
     truths: Mapping[str, str] | None = None,
@@ -77,6 +78,7 @@ def import_files(
         reading: How trajectories are read if the files do not say it.
         keep: What is stored in addition to measures and steps.
         model: The name of the model, for the manifest.
+        benchmark: The name of the benchmark, for the manifest; None: the formats of the files.
         same: When two answers are equal; math by default.
         question_pattern: Finds the question's id in the id in a file: its first group, or the whole match.
         truths: The right answer of each question, if the files do not have it.
@@ -89,7 +91,7 @@ def import_files(
         engine="import",
         model=model,
         template="",
-        benchmark=" + ".join(kinds),
+        benchmark=" + ".join(kinds) if benchmark is None else benchmark,
         sampling={},
         budget=0,
         same=rule.name,

@@ -7,7 +7,7 @@ from goldens.transcript import PIPE, TEXT, Session
 
 COMMANDS = (
     *("ask", "generate", "vote", "import", "serve", "evaluate", "calibrate", "simulate", "plan"),
-    *("doctor", "reproduce", "runs", "show", "compact", "export", "batch"),
+    *("doctor", "pools", "reproduce", "runs", "show", "compact", "export", "batch"),
     *("score", "mcp", "merge"),
 )
 

@@ -51,6 +51,11 @@ def sessions() -> list[Session]:
             PIPE,
             files={"mixed.csv": "question_id,answer,confidence\na,1,9\n"},
         ),
+        Session("pools", ("pools", "pools boinf/gpqa_diamond", "pools boif")),
+        Session(
+            "evaluate-leaderboard",
+            ("evaluate -e leaderboard pools:runs/smollm2-basic --budget 8 --repeats 2 --workers 1",),
+        ),
         Session(
             "calibrate",
             (

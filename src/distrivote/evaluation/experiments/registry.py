@@ -9,6 +9,7 @@ from distrivote.evaluation.experiments import (
     answers,
     calibration,
     confidence,
+    leaderboard,
     methods,
     sampling,
     separation,
@@ -28,6 +29,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for each in (
         *voting.EXPERIMENTS,
         *methods.EXPERIMENTS,
+        *leaderboard.EXPERIMENTS,
         *splits.EXPERIMENTS,
         *sweeps.EXPERIMENTS,
         *thresholds.EXPERIMENTS,

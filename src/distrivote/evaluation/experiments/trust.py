@@ -47,7 +47,7 @@ class Trial(NamedTuple):
 
     def samples(self, way: str) -> list[Sample]:
         """Return how often a way is right, as samples of questions."""
-        return [_sample(source, votes.right(way)) for source, votes in self.parts]
+        return [sample_of(source, votes.right(way)) for source, votes in self.parts]
 
     def lost_and_won(self, way: str) -> tuple[float, float]:
         """Return how many questions only the majority has right, and only this way; means over repeats."""
@@ -59,7 +59,8 @@ class Trial(NamedTuple):
         return lost, won
 
 
-def _sample(source: PoolSet, right: Flags) -> Sample:
+def sample_of(source: PoolSet, right: Flags) -> Sample:
+    """Return how often a vote is right on each question, from (n_questions, n_repeats)."""
     values = right.astype(np.float64)
     names = tuple(pool.question for pool in source.pools)
     counts = np.full(values.shape[1], float(len(values)))
