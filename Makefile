@@ -41,7 +41,8 @@ test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
 
 test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, LangChain, LiteLLM, DSPy, pydantic-ai, Ray, in their own environment
-	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/generation/test_cluster.py
+	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/generation/test_cluster.py \
+		tests/generation/test_ray.py
 	@# LiteLLM and pydantic-ai keep connections until the process ends.
 	build/eval/bin/python -m pytest -m integrations -W ignore::ResourceWarning \
 		-W ignore::pytest.PytestUnraisableExceptionWarning tests/server/test_drop_in.py tests/server/test_drop_in_models.py

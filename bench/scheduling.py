@@ -1,6 +1,6 @@
 """Are all slots of an engine busy? The real scheduling code over a simulated vLLM; prints JSON.
 
-    build/eval/bin/python bench/scheduling.py FILE [--section engine|scan]
+    build/eval/bin/python bench/scheduling.py FILE [--section engine|ray|scan]
 
 The engine has 256 slots. Every running trajectory gets a token in each step, and a step takes
 10 ms and 0.06 ms for each of them, about as an 8B model on a large GPU. FILE is boinf_aime2024.parquet:
@@ -9,6 +9,9 @@ What is measured does not depend on that.
 
 - engine, in simulated time: batches of 256 that are each sampled to the end, as `--ray` did before, against
   the window that `VllmEngine` keeps.
+- ray: the same for four workers of `--ray`, each with a clock of its own: four parts of 64 to a worker, which
+  samples them to the end before it gets more, against the pieces of `Work.pieces`, with `Work.n_pieces` of
+  them at each worker at any time. Ray itself is not simulated: a piece takes no time to arrive.
 - scan: what a step costs beside vLLM, by the number of trajectories that wait.
 
 Occupancy is the share of slots that are busy, over time, from the first step to when the last trajectory
@@ -18,10 +21,13 @@ begins: the tail after that can't be filled. Throughput is that of the whole run
 from __future__ import annotations
 
 import argparse
+import bisect
+import heapq
 import json
+import math
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,13 +37,19 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from distrivote.engines.base import Job, SamplingParams
+from distrivote.engines.choice import EngineChoice
+from distrivote.engines.feed import Feed
 from distrivote.engines.tokens.tables import TokenTable
 from distrivote.engines.vllm.engine import VllmEngine
-from distrivote.problem import Message
+from distrivote.generation.worker import Work
+from distrivote.problem import Message, Problem
+from distrivote.rounds import Todo
+from distrivote.store.runs.rows import Keep
 
 MAX_TOKENS = 65_536
 MODEL = "Qwen3-14B"
 STEP, STEP_PER_TRAJECTORY = 0.010, 0.00006
+N_WORKERS = 4
 FLAT = SimpleNamespace(start_indices=[0], end_indices=[3], logprobs=[-1.0, -1.0, -2.0], token_ids=[0, 0, 1])
 
 
@@ -65,6 +77,7 @@ class SimulatedCore:
         self.renderer = SimpleNamespace(render_cmpl=lambda prompts: [prompts[0]["prompt_token_ids"]])
         self.seconds = self.busy = 0.0
         self.at_last_start = (0.0, 0.0)
+        self._course: list[tuple[float, float]] = [(0.0, 0.0)]
         self.n_tokens = 0
 
     def add_request(self, name: str, prompt: Sequence[int], _params: Any) -> None:
@@ -87,6 +100,7 @@ class SimulatedCore:
         self.seconds += took
         self.busy += took * n
         self.n_tokens += n
+        self._course.append((self.seconds, self.busy))
         outputs = []
         for name in list(self._running):
             self._left[name] -= 1
@@ -108,6 +122,10 @@ class SimulatedCore:
             "occupancy_with_tail": self.busy / self.seconds / self._n_slots,
             "throughput_of_ideal": self.n_tokens / self.seconds / self.ideal(),
         }
+
+    def busy_until(self, seconds: float) -> float:
+        """Return how long slots were busy until a time, all together."""
+        return self._course[bisect.bisect_right(self._course, (seconds, math.inf)) - 1][1]
 
     def ideal(self) -> float:
         return self._n_slots / (STEP + STEP_PER_TRAJECTORY * self._n_slots)
@@ -156,6 +174,90 @@ def engine_section(lengths: list[list[int]], budget: int) -> dict[str, Any]:
         found[name] = {"trajectories": n} | rounded(core.figures())
     speeds = [each["throughput_of_ideal"] for each in found.values()]
     return found | {"times_faster": round(speeds[1] / speeds[0], 2), "expected_at_least": {"occupancy": 0.9}}
+
+
+def ray_section(lengths: list[list[int]], budget: int) -> dict[str, Any]:
+    items = [Todo(Problem(str(number)), tuple(range(budget))) for number in range(len(lengths))]
+    choice = EngineChoice("vllm", "simulated", options={"max_num_seqs": 256})
+    work = Work(choice, "run", None, Keep(), SamplingParams(), None)  # type: ignore[arg-type]
+    pieces = work.pieces(items, N_WORKERS)
+    parts = [
+        item._replace(samples=item.samples[start : start + 64])
+        for item in items
+        for start in range(0, budget, 64)
+    ]
+    found = {
+        "four parts of 64 to the end": _on_workers(lengths, parts, 4, all_at_once=True),
+        "pieces": _on_workers(lengths, pieces, work.n_pieces(pieces), all_at_once=False),
+    }
+    speeds = [each["throughput_of_ideal"] for each in found.values()]
+    size = {"trajectories_of_a_piece": len(pieces[0].samples), "pieces_at_a_worker": work.n_pieces(pieces)}
+    return (
+        found
+        | size
+        | {"times_faster": round(speeds[1] / speeds[0], 2), "expected_at_least": {"occupancy": 0.9}}
+    )
+
+
+def _on_workers(
+    lengths: list[list[int]], pieces: Sequence[Todo], n_at_once: int, *, all_at_once: bool
+) -> dict[str, float]:
+    """Give pieces to workers, to each as it finishes one, or all that it may have as it has finished all."""
+    waiting = deque(pieces)
+    params = SamplingParams(max_tokens=MAX_TOKENS, n_logprobs=2)
+    cores = [SimulatedCore(256, lengths) for _ in range(N_WORKERS)]
+    feeds = [Feed() for _ in cores]
+    left: list[Counter[int]] = [Counter() for _ in cores]
+
+    def give(worker: int) -> None:
+        if waiting:
+            piece = waiting.popleft()
+            job = Job((Message("user", piece.problem.question),), params, piece.samples)
+            left[worker][feeds[worker].put(job)] = len(piece.samples)
+
+    # In turn: Ray Data gives a piece to the worker that has the fewest.
+    for _ in range(n_at_once):
+        for worker in range(N_WORKERS):
+            give(worker)
+    samples = [SimulatedEngine(core, 256).sample_fed(feed) for core, feed in zip(cores, feeds, strict=True)]
+    events: list[tuple[float, int, int]] = []
+
+    def go_on(worker: int) -> None:
+        with suppress(StopIteration):
+            made = next(samples[worker])
+            heapq.heappush(events, (cores[worker].seconds, worker, made.job))
+
+    for worker in range(N_WORKERS):
+        if not waiting:
+            feeds[worker].close()
+        go_on(worker)
+    n = 0
+    while events:
+        _, worker, number = heapq.heappop(events)
+        n += 1
+        left[worker][number] -= 1
+        if not left[worker][number]:
+            del left[worker][number]
+            for _ in range(0 if all_at_once and left[worker] else n_at_once - len(left[worker])):
+                give(worker)
+            if not waiting:
+                for feed in feeds:
+                    feed.close()
+        go_on(worker)
+    # Slots count until the last trajectory of all begins.
+    begun = max(core.at_last_start[0] for core in cores)
+    end = max(core.seconds for core in cores)
+    busy = sum(core.busy_until(begun) for core in cores)
+    n_tokens = sum(core.n_tokens for core in cores)
+    return {"trajectories": n} | rounded(
+        {
+            "seconds": end,
+            "n_tokens": n_tokens,
+            "occupancy": busy / begun / 256 / N_WORKERS if begun else 0.0,
+            "occupancy_with_tail": sum(core.busy for core in cores) / end / 256 / N_WORKERS,
+            "throughput_of_ideal": n_tokens / end / cores[0].ideal() / N_WORKERS,
+        }
+    )
 
 
 def _batches(jobs: Sequence[Job], size: int, n: int) -> Iterator[list[Job]]:
@@ -214,11 +316,11 @@ def scan_section(_lengths: list[list[int]], _budget: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lengths", type=Path)
-    parser.add_argument("--section", choices=["engine", "scan"], action="append")
+    parser.add_argument("--section", choices=["engine", "ray", "scan"], action="append")
     parser.add_argument("--shrink", type=int, default=128)
     parser.add_argument("--budget", type=int, default=64)
     args = parser.parse_args()
-    sections = {"engine": engine_section, "scan": scan_section}
+    sections = {"engine": engine_section, "ray": ray_section, "scan": scan_section}
     lengths = real_lengths(args.lengths, args.shrink)
     report: dict[str, Any] = {
         "questions": len(lengths),

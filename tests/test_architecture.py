@@ -62,10 +62,12 @@ EDGE_FILES = {
     "evaluation/published.py",
     "generation/batch.py",
     "generation/cluster.py",
+    "generation/collector.py",
     "generation/processes.py",
     "generation/run.py",
     "generation/settings.py",
     "generation/sharing.py",
+    "generation/worker.py",
 }
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",

@@ -19,7 +19,7 @@ SMALL = ["arithmetic", "--size", "6", "--budget", "2", "--max-tokens", "16", "--
 
 
 def test_a_cluster_that_nobody_means_is_an_error() -> None:
-    for wrong in ({"n_workers": 0}, {"n_cpus": 0.0}, {"n_gpus": -1.0}, {"batch_size": 0}):
+    for wrong in ({"n_workers": 0}, {"n_cpus": 0.0}, {"n_gpus": -1.0}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             Cluster(**wrong)  # type: ignore[arg-type]
 

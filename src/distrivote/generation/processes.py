@@ -22,8 +22,8 @@ from distrivote.defaults import N_PARALLEL
 from distrivote.engines.base import Progress, SamplingParams
 from distrivote.engines.choice import EngineChoice, open_engine
 from distrivote.errors import EngineError, InputError
-from distrivote.generation.cluster import Stored
-from distrivote.generation.sampling import Made, generate
+from distrivote.generation.result import Stored
+from distrivote.generation.sampling import generate, stored_of
 from distrivote.rounds import BLOCK, Todo
 from distrivote.steering import Controller
 from distrivote.store.runs.manifest import Manifest
@@ -43,13 +43,6 @@ class ClientWork:
     params: SamplingParams
     controller: Controller | None
     stop_when: str | None
-
-
-def stored_of(made: Made) -> Stored:
-    """Return what is reported about a trajectory that was stored."""
-    record = made.trajectory.interventions
-    n_reflections = 0 if record is None else record.n_reflections
-    return Stored(made.problem.id, made.trajectory.n_tokens, n_reflections, made.correct)
 
 
 def check_processes(n: int, choice: EngineChoice | None) -> None:
@@ -81,8 +74,11 @@ def generate_in_processes(
 
     Closing the iterator ends the processes: what has finished is stored.
     """
-    n_parallel = -(-int(work.choice.options.get("n_parallel", N_PARALLEL)) // n)
-    choice = replace(work.choice, options={**work.choice.options, "n_parallel": n_parallel})
+    given: dict[str, Any] = {"n_parallel": N_PARALLEL, **work.choice.options}
+    limits: dict[str, Any] = {
+        name: -(-int(given[name]) // n) for name in ("n_parallel", "n_per_server") if name in given
+    }
+    choice = replace(work.choice, options={**work.choice.options, **limits})
     context = multiprocessing.get_context("spawn")
     clients: dict[Any, BaseProcess] = {}
     try:

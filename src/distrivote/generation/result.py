@@ -1,9 +1,19 @@
-"""The progress and the result of a run."""
+"""The progress and the result of a run, and what is reported of each trajectory that was stored."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
+
+
+class Stored(NamedTuple):
+    """One trajectory that was given to a writer, perhaps in another process."""
+
+    question_id: str
+    sample: int
+    n_tokens: int
+    n_reflections: int
+    correct: bool | None
 
 
 class RunProgress(NamedTuple):

@@ -20,15 +20,17 @@ from distrivote.defaults import BUDGET
 from distrivote.engines.base import Engine, Progress, SamplingParams, carried_out
 from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
-from distrivote.generation.cluster import Cluster, Stored, Work, generate_on_ray
+from distrivote.generation.cluster import Cluster, generate_on_ray
 from distrivote.generation.deferred import DeferredEngine
-from distrivote.generation.processes import ClientWork, check_processes, generate_in_processes, stored_of
+from distrivote.generation.processes import ClientWork, check_processes, generate_in_processes
 from distrivote.generation.result import RunInterrupted as RunInterrupted
 from distrivote.generation.result import RunProgress as RunProgress
 from distrivote.generation.result import RunResult as RunResult
-from distrivote.generation.sampling import Todo, generate
+from distrivote.generation.result import Stored
+from distrivote.generation.sampling import Todo, generate, stored_of
 from distrivote.generation.settings import RunSettings, changed_question, free_name
 from distrivote.generation.sharing import Sharing
+from distrivote.generation.worker import Work
 from distrivote.poll import check_budget
 from distrivote.rounds import check_total
 from distrivote.steering import Steering, steering_of
@@ -287,13 +289,7 @@ class _Generation:
     def _shared(self, pass_over: Pass, max_tokens_total: int | None) -> Generator[Stored]:
         """Do the work that no other process has leased, then what they left, until nothing is missing."""
         work: Sequence[Todo] = self._work
-        is_told = False
-
-        def tell() -> None:
-            nonlocal is_told
-            if not is_told:
-                self._tell("other processes are sampling the rest of this run: this one waits for them")
-            is_told = True
+        tell = self._tell_of_others
 
         def lacking() -> Sequence[Todo]:
             return self._settings.lacking(self._path, self._writer.done())
@@ -314,6 +310,11 @@ class _Generation:
             finally:
                 self._writer.flush()  # before the leases are returned
 
+    def _tell_of_others(self) -> None:
+        sentence = "other processes are sampling the rest of this run: this one waits for them"
+        if sentence not in self._notes:
+            self._tell(sentence)
+
     def sample_on_ray(self, choice: EngineChoice, cluster: Cluster) -> Generator[Stored]:
         """Sample what is missing on a cluster and yield it as it is stored (see `generate_on_ray`)."""
         self._is_here = False
@@ -322,7 +323,12 @@ class _Generation:
             *(choice, self._path, manifest, self._writer.keep),
             *(settings.params, settings.controller, manifest.stop_when),
         )
-        return generate_on_ray(work, self._work, cluster, self._tell)
+        with Leases(self._path) as leases:
+            sharing = Sharing(leases, self._writer, whole=True)
+            sharing.take_all(self._tell_of_others, settings.shard)
+            lacking = settings.lacking(self._path, self._writer.done())
+            if lacking:
+                yield from generate_on_ray(work, lacking, cluster, self._tell, self._see)
 
     def take(self, made: Generator[Stored], max_tokens_total: int | None) -> None:
         """Count what is stored until nothing is missing, or until the token limit is reached."""
@@ -347,12 +353,14 @@ class _Generation:
         """Return the result so far."""
         done = self.progress
         # An interrupt may come after a trajectory is stored and before it is counted.
-        n_added = self._writer.n_added if self._is_here else done.n_added
-        n_doubled = self._writer.n_doubled() if self._is_here else 0
-        if self._is_here:
-            self._writer.look()
+        n_added = self._writer.n_added
+        n_doubled = self._writer.n_doubled()
+        self._writer.look()
         missing = ((item.problem.id, sample) for item in self._work for sample in item.samples)
-        n_there = sum(self._writer.has(*key) for key in missing) if self._is_here else 0
+        n_there = sum(self._writer.has(*key) for key in missing)
+        if not self._is_here:
+            # The workers of a cluster store more than they report if they end early.
+            n_added = max(n_there, done.n_added)
         accuracy = done.n_right / done.n_known if done.n_known else None
         return RunResult(
             *(self._path, done.n_todo, n_added - n_doubled, done.n_tokens, done.n_reflections, accuracy),

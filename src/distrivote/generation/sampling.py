@@ -27,6 +27,7 @@ from distrivote.answers.kinds import kind_named
 from distrivote.defaults import SPLIT
 from distrivote.engines.base import Engine, Job, Progress, SamplingParams, always
 from distrivote.errors import InputError
+from distrivote.generation.result import Stored
 from distrivote.poll import Poll, check_budget
 from distrivote.problem import Problem
 from distrivote.rounds import Todo as Todo
@@ -95,6 +96,13 @@ class Made:
     """None if the right answer is not known."""
 
 
+def stored_of(made: Made) -> Stored:
+    """Return what is reported about a trajectory that was stored."""
+    sampled, record = made.trajectory, made.trajectory.interventions
+    n_reflections = 0 if record is None else record.n_reflections
+    return Stored(made.problem.id, sampled.index, sampled.n_tokens, n_reflections, made.correct)
+
+
 def generate(
     engine: Engine,
     work: Sequence[Todo],
@@ -116,64 +124,108 @@ def generate(
     questions together have at the end, spread to where they help most. `take` is called before the first
     trajectory of a piece of work and says whether this process does it.
     """
-    controller = steering_of(steering)
-    same = Grading.of(writer.manifest).same
-    for item in work:
-        same.check_truth(item.problem.answer)  # not after hours of sampling
-    writer.flush()
-    run = Run.open(writer.path, partial=True)
-    budget = writer.manifest.budget
-    stored = run.table((*SOURCED, SOURCE, "k", "flaw"))
-    # Older runs have entropies of the top k, and continue with those.
-    by_top_k, ks = has_top_k(stored), whole_ks(stored)
-    split = controller.split if controller is not None and controller.split is not None else SPLIT
-    kind = None if writer.manifest.answer is None else kind_named(writer.manifest.answer)
-    if controller is not None and work:
-        # All questions of a run have the same template.
-        find = extractor(work[0].problem.extractor) if kind is None else kind.find
-        controller = controller.answering(find)
-    polls = _Polls(stop_rule(stop_when), budget, run, controller, kept=total is not None)
-    work = [item for item in work if not polls.is_settled(item.problem.id)]
-    rounds: Iterable[Sequence[Todo]] = (work if take is None else in_blocks(work),)
-    if total is not None:
-        rounds = by_worth(work, total, lambda: polls.n_rows, polls.ballot)
-    elif stop_when is not None:
-        rounds = by_doubling(work, budget, polls.is_settled)
-    elif controller is not None and controller.n_warmup:
-        rounds = by_warmup(work, controller.n_warmup)
-    n_tokens = n_before = 0
+    sampling = Sampling(writer, params, steering, work, stop_when=stop_when, total=total)
+    yield from sampling.made(engine, work, max_tokens_total=max_tokens_total, watch=watch, take=take)
 
-    def tell(progress: Progress) -> None:
-        if watch is not None:
-            watch(progress._replace(n_tokens=n_before + progress.n_tokens))
 
-    for some in rounds:
-        n_before = n_tokens
-        jobs = [
-            Job(
-                item.problem.messages(),
-                replace(params, seed=question_seed(params.seed, item.problem.id)),
-                item.samples,
-                over=partial(polls.is_settled, item.problem.id),
-                controller=polls.controller(item),
-                take=always if take is None else partial(take, item),
-            )
-            for item in some
-        ]
-        with closing(engine.sample_all(jobs, controller, watch=tell)) as samples:
-            for number, trajectory in samples:
-                problem = some[number].problem
-                n_tokens += trajectory.n_tokens
-                if polls.is_settled(problem.id) or writer.has(problem.id, trajectory.index):
-                    continue
-                alike = replace(trajectory, entropies=None, self_certainties=None) if by_top_k else trajectory
-                row = row_of(problem, alike, seed=jobs[number].params.seed, split=split, extract=kind)
-                check_k(row, ks, writer)
-                writer.add(row)
-                polls.add(row)
-                yield Made(problem, trajectory, _is_right(row.answer, problem.answer, same))
-                if max_tokens_total is not None and n_tokens >= max_tokens_total:
-                    return
+class Sampling:
+    """The sampling of a run by its settings and by what is stored, which is read here once.
+
+    Without a stopping rule, a total and a warm-up, `made` may be called by several threads at once.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        params: SamplingParams,
+        steering: Steering,
+        work: Sequence[Todo],
+        *,
+        stop_when: str | StopRule | None = None,
+        total: int | None = None,
+    ) -> None:
+        self._writer, self._params, self._total = writer, params, total
+        self._rule = stop_rule(stop_when)
+        controller = steering_of(steering)
+        self._same = Grading.of(writer.manifest).same
+        for item in work:
+            self._same.check_truth(item.problem.answer)  # not after hours of sampling
+        writer.flush()
+        run = Run.open(writer.path, partial=True)
+        stored = run.table((*SOURCED, SOURCE, "k", "flaw"))
+        # Older runs have entropies of the top k, and continue with those.
+        self._by_top_k, self._ks = has_top_k(stored), whole_ks(stored)
+        self._split = controller.split if controller is not None and controller.split is not None else SPLIT
+        self._kind = None if writer.manifest.answer is None else kind_named(writer.manifest.answer)
+        if controller is not None and work:
+            # All questions of a run have the same template.
+            find = extractor(work[0].problem.extractor) if self._kind is None else self._kind.find
+            controller = controller.answering(find)
+        self._controller = controller
+        self._polls = _Polls(self._rule, writer.manifest.budget, run, controller, kept=total is not None)
+
+    def known_ks(self) -> frozenset[int]:
+        """Return the numbers of log-probabilities behind the confidences so far."""
+        return frozenset(tuple(self._ks))
+
+    def made(
+        self,
+        engine: Engine,
+        work: Sequence[Todo],
+        *,
+        max_tokens_total: int | None = None,
+        watch: Callable[[Progress], None] | None = None,
+        take: Callable[[Todo], bool] | None = None,
+    ) -> Generator[Made]:
+        """Sample the work, store it, and yield it as it arrives (see `generate`)."""
+        polls, writer = self._polls, self._writer
+        n_tokens = n_before = 0
+
+        def tell(progress: Progress) -> None:
+            if watch is not None:
+                watch(progress._replace(n_tokens=n_before + progress.n_tokens))
+
+        for some in self._rounds([item for item in work if not polls.is_settled(item.problem.id)], take):
+            n_before = n_tokens
+            jobs = [self._job(item, take) for item in some]
+            with closing(engine.sample_all(jobs, self._controller, watch=tell)) as samples:
+                for number, trajectory in samples:
+                    problem = some[number].problem
+                    n_tokens += trajectory.n_tokens
+                    if polls.is_settled(problem.id) or writer.has(problem.id, trajectory.index):
+                        continue
+                    row = self._row(problem, trajectory, jobs[number].params.seed)
+                    check_k(row, self._ks, writer)
+                    writer.add(row)
+                    polls.add(row)
+                    yield Made(problem, trajectory, _is_right(row.answer, problem.answer, self._same))
+                    if max_tokens_total is not None and n_tokens >= max_tokens_total:
+                        return
+
+    def _rounds(self, work: Sequence[Todo], take: Callable[[Todo], bool] | None) -> Iterable[Sequence[Todo]]:
+        polls, budget = self._polls, self._writer.manifest.budget
+        if self._total is not None:
+            return by_worth(work, self._total, lambda: polls.n_rows, polls.ballot)
+        if self._rule is not None:
+            return by_doubling(work, budget, polls.is_settled)
+        if self._controller is not None and self._controller.n_warmup:
+            return by_warmup(work, self._controller.n_warmup)
+        return (work if take is None else in_blocks(work),)
+
+    def _job(self, item: Todo, take: Callable[[Todo], bool] | None) -> Job:
+        return Job(
+            item.problem.messages(),
+            replace(self._params, seed=question_seed(self._params.seed, item.problem.id)),
+            item.samples,
+            over=partial(self._polls.is_settled, item.problem.id),
+            controller=self._polls.controller(item),
+            take=always if take is None else partial(take, item),
+        )
+
+    def _row(self, problem: Problem, trajectory: Trajectory, seed: int) -> Row:
+        if self._by_top_k:
+            trajectory = replace(trajectory, entropies=None, self_certainties=None)
+        return row_of(problem, trajectory, seed=seed, split=self._split, extract=self._kind)
 
 
 def check_k(row: Row, ks: set[int], writer: Writer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from distrivote.benchmarks.shard import Shard
 from distrivote.rounds import BLOCK, Todo, in_blocks
 from distrivote.store.runs.leases import Leases
 from distrivote.store.runs.writer import RunWriter
@@ -41,9 +42,12 @@ class Sharing:
             return False
         return True
 
-    def take_all(self, tell: Callable[[], None]) -> None:
-        """Lease the whole run as soon as no other process has it; `tell` is called if that takes time."""
-        while not self._leases.take(_ALL):
+    def take_all(self, tell: Callable[[], None], shard: Shard = Shard()) -> None:  # noqa: B008
+        """Lease a share of the run as soon as no other process has it; `tell` is called if that takes time.
+
+        Processes that lease single blocks do not see this lease.
+        """
+        while not self._leases.take(_ALL if shard == Shard() else f"{_ALL}\n{shard}"):
             tell()
             time.sleep(POLL)
         self._writer.look()

@@ -22,7 +22,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from distrivote.engines.base import BatchEngine, Job, Progress, Sampled, SamplingParams, Watch
+from distrivote.engines.base import BatchEngine, Job, Progress, Refused, Sampled, SamplingParams, Watch
+from distrivote.engines.feed import Feed
+from distrivote.engines.shared import fed_in_groups
 from distrivote.engines.tokens.drive import Drive
 from distrivote.engines.tokens.long_prompts import not_sampled, too_long
 from distrivote.engines.tokens.sampling import Logits, TokenSampler
@@ -32,6 +34,9 @@ from distrivote.steering import Controller
 
 _Event: TypeAlias = Progress | Sampled | BaseException | None
 """What the decoding thread reports; None: it is done."""
+
+_GROUP = 4
+"""Batches that are begun together where jobs are added meanwhile: rows idle at the end of the last one."""
 
 
 class TransformersEngine(BatchEngine):
@@ -88,6 +93,12 @@ class TransformersEngine(BatchEngine):
                     watch(event)
         if refused := [refusal for refusal in refusals if refusal is not None]:
             raise not_sampled(refused, len(jobs))
+
+    def sample_fed(
+        self, feed: Feed, controller: Controller | None = None, *, watch: Watch | None = None
+    ) -> Generator[Sampled | Refused]:
+        """Yield the trajectories of jobs that may be added meanwhile; those that wait begin together."""
+        return fed_in_groups(self, feed, controller, watch, most=_GROUP * self._batch_size)
 
     def _rows(
         self, wanted: Sequence[tuple[int, Job, list[int]]], controller: Controller | None
