@@ -133,10 +133,11 @@ def server_findings(
     """Check each server with a few requests."""
     from distrivote.confidence.tokens import DEFAULT_K
     from distrivote.engines.openai.checkup import check_server
+    from distrivote.engines.openai.roster import Roster
 
     found = []
-    for url in urls:
-        seen = check_server(url, model, api_key, extras)
+    for address in Roster(urls).addresses():
+        seen = check_server(address.base, model, api_key, extras)
         if seen.failure is not None:
             found.append(Finding("server", seen.url, "fails", worded(seen.failure), "see docs/openai.md"))
             continue

@@ -168,9 +168,15 @@ async def _with_models(server: Server, fault: Fault) -> Fault:
     return Fault(fault.sentence, fault.scope, hint=hint, argument="model") if names else fault
 
 
-async def has_plugin(server: Server, endpoint: str, dialect: Dialect, probe: Probe = SSC_PROBE) -> bool:
-    """Return whether a rule runs inside a server, SelfStepConf by default."""
-    prompt = replace(_hello(endpoint), extra={"vllm_xargs": probe.xargs})
+async def has_plugin(
+    server: Server,
+    endpoint: str,
+    dialect: Dialect,
+    probe: Probe = SSC_PROBE,
+    text: str = _HELLO[0].content,
+) -> bool:
+    """Return whether a rule runs inside a server, SelfStepConf by default; `text` is what it is asked."""
+    prompt = replace(_hello(endpoint, text), extra={"vllm_xargs": probe.xargs})
     try:
         await _ask(server, prompt, _ONE, dialect)
     except Fault as fault:
@@ -239,8 +245,8 @@ def continued_prompt(way: Continuation, messages: tuple[Message, ...], prefix: s
     return Prompt((*messages, Message("assistant", prefix)), extra=extra)
 
 
-def _hello(endpoint: str) -> Prompt:
-    return Prompt(_HELLO) if endpoint == "chat" else Prompt(text=_HELLO[0].content)
+def _hello(endpoint: str, text: str = _HELLO[0].content) -> Prompt:
+    return Prompt((Message("user", text),)) if endpoint == "chat" else Prompt(text=text)
 
 
 async def _completes(server: Server, dialect: Dialect, way: Continuation) -> bool:

@@ -56,6 +56,7 @@ class Server:
         *,
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        self.address = address
         self.url = address.shown
         self.facts = facts
         self.patience = patience

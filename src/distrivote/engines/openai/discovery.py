@@ -19,7 +19,7 @@ from distrivote.engines.openai.capabilities import continuation_of, dialect_of, 
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
 from distrivote.engines.openai.protocol import Body, Continuation
-from distrivote.engines.vllm.args import probe_of, xargs_of
+from distrivote.engines.vllm.args import Probe, probe_of, xargs_of
 from distrivote.errors import InputError
 from distrivote.steering import Controller
 
@@ -142,7 +142,7 @@ class Discovery:
         if server in self._plans:
             return self._plans[server]
         before = server.health.fault
-        async with self._locks[server]:
+        async with self._locks.setdefault(server, asyncio.Lock()):  # one that came later has none yet
             if server not in self._plans:
                 fault = server.health.fault
                 if fault is not None and fault is not before:
@@ -191,9 +191,7 @@ class Discovery:
                 xargs_of(controller)
             probe, rules = probe_of(controller), server.facts.plugin_rules
             if probe.rule not in rules:
-                rules[probe.rule] = await has_plugin(
-                    server, self._settings.endpoint, server.facts.dialect, probe
-                )
+                rules[probe.rule] = await self._has_plugin(server, probe)
             if rules[probe.rule]:
                 return SteeringPlan(way=await self._prompt_shown_by(server), plugin=True)
         if by == "plugin":
@@ -217,6 +215,27 @@ class Discovery:
                 argument="steering",
             )
         return SteeringPlan(continues=True, way=server.facts.continuation)
+
+    async def _has_plugin(self, server: Server, probe: Probe) -> bool:
+        """Return whether a rule runs in a server, and in all replicas that may be behind its address."""
+        assert server.facts.dialect is not None
+        endpoint, dialect = self._settings.endpoint, server.facts.dialect
+        if not await has_plugin(server, endpoint, dialect, probe):
+            return False
+        # Each with a text of its own: routers send equal prompts to one replica.
+        more = (
+            has_plugin(server, endpoint, dialect, probe, text=f"{number}: hello")
+            for number in range(1, server.patience.n_replicas)
+        )
+        n_with = sum(await asyncio.gather(*more)) + 1
+        if n_with == server.patience.n_replicas:
+            return True
+        self._note(
+            f"behind {server.url} are replicas without the {probe.rule} plugin ({n_with} of"
+            f" {server.patience.n_replicas} probes found it): the plugin is not used there, so that no"
+            " trajectory goes without steering unnoticed"
+        )
+        return False
 
     async def _prompt_shown_by(self, server: Server) -> Continuation | None:
         """Return how to get the prompt as text, so that replies have all their entries.

@@ -24,7 +24,8 @@ from typing import Any
 from distrivote.defaults import N_PARALLEL, K
 from distrivote.engines.base import BatchEngine, Job, NextTokens, Sampled, SamplingParams, Watch, job_of
 from distrivote.engines.openai.capabilities import models_of
-from distrivote.engines.openai.client import Server, address_of
+from distrivote.engines.openai.client import Server
+from distrivote.engines.openai.connection import Address
 from distrivote.engines.openai.discovery import Discovery
 from distrivote.engines.openai.embeddings import vectors_of
 from distrivote.engines.openai.extras import Extras
@@ -35,6 +36,7 @@ from distrivote.engines.openai.loops import Connections, LoopThread, close_in
 from distrivote.engines.openai.many import ask_each, first_token_body, first_tokens
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import ENDPOINTS
+from distrivote.engines.openai.roster import Roster
 from distrivote.engines.openai.scheduler import Call, CallSettings, Note
 from distrivote.errors import DistrivoteError, EngineError, InputError, UnknownNameError
 from distrivote.problem import Message
@@ -47,6 +49,7 @@ SSC_BY = ("auto", "plugin", "continuation", "off")
 _WATCH_SECONDS = 0.2
 _LIST_SECONDS = 10.0
 _MOST_MODELS = 256
+_UNLIMITED = 1 << 30
 _END = object()
 
 
@@ -65,6 +68,7 @@ class OpenAIEngine(BatchEngine):
         endpoint: str = "chat",
         ssc_by: str = "auto",
         n_parallel: int = N_PARALLEL,
+        n_per_server: int | None = None,
         n_per_request: int = 1,
         timeout: float | None = None,
         extra_body: Mapping[str, Any] | None = None,
@@ -76,13 +80,16 @@ class OpenAIEngine(BatchEngine):
         """Connect to one server or several.
 
         Args:
-            base_urls: Their addresses, with or without /v1; if not given, OPENAI_BASE_URL.
+            base_urls: Their addresses, with or without /v1; `@FILE` for a file with one per line, and
+                `dns:URL` for all addresses of a name, both read again while it samples; if not given,
+                OPENAI_BASE_URL.
             model: Which model; if not given, the only one that they have.
             api_key: Sent to all of them; by default OPENAI_API_KEY, if set.
             endpoint: `chat`, or `completions` for models without turns (messages are joined, see
                 `plain_prompt`).
             ssc_by: How SelfStepConf is done, from `SSC_BY`.
             n_parallel: The maximum number of trajectories in progress, on all servers together.
+            n_per_server: The same at each server, in place of `n_parallel`.
             n_per_request: How many are requested at once: hosted APIs then charge the prompt once. The
                 seed is that of the first, so an interrupted run does not resume with the same random numbers.
             extra_body: Fields that every request has: OpenRouter's `provider`, DeepSeek's `thinking`, ...
@@ -98,6 +105,7 @@ class OpenAIEngine(BatchEngine):
         _require(bool(urls), "there is no base URL: give at least one, such as http://localhost:8000/v1")
         extras = Extras(extra_body or {}, headers or {}, reasoning_effort)
         _require(n_parallel >= 1, f"n_parallel is {n_parallel}: give 1 or more")
+        _require(n_per_server is None or n_per_server >= 1, f"n_per_server is {n_per_server}: give 1 or more")
         _require(1 <= n_per_request <= 128, f"n_per_request is {n_per_request}: give 1 to 128")
         if timeout is not None:
             _require(timeout > 0, f"timeout is {timeout}: give a number of seconds above 0")
@@ -111,7 +119,7 @@ class OpenAIEngine(BatchEngine):
             key is None or (key.isascii() and key.isprintable() and " " not in key),
             "the API key holds spaces, line breaks or letters beyond ASCII: copy it again",
         )
-        addresses = list(dict.fromkeys(map(address_of, urls)))
+        self._roster = Roster(urls)
         self.notes: list[str] = []
         """Notes for the user, in the order in which they arose."""
 
@@ -119,10 +127,11 @@ class OpenAIEngine(BatchEngine):
         self.request_settings = extras.settings()
         """What is added to every request, as a run records it."""
 
-        self._settings = CallSettings(endpoint, ssc_by, n_per_request, patience, extras.fields)
-        self._n_parallel = n_parallel
-        self._addresses, self._key, self._headers = addresses, key, extras.headers
-        self._facts = [ServerFacts(model or "") for _ in addresses]
+        self._settings = CallSettings(endpoint, ssc_by, n_per_request, n_per_server, patience, extras.fields)
+        # With a limit for each server there is none for all.
+        self._n_parallel = n_parallel if n_per_server is None else _UNLIMITED
+        self._addresses, self._key, self._headers = self._roster.addresses(), key, extras.headers
+        self._facts = {address: ServerFacts(model or "") for address in self._addresses}
         # Created here, so that an invalid proxy raises an error here; the first loop uses them.
         self._spare = [self._make_servers()]
         self._urls = [server.url for server in self._spare[0]]
@@ -135,7 +144,7 @@ class OpenAIEngine(BatchEngine):
         except BaseException:
             self.close()
             raise
-        for facts in self._facts:
+        for facts in self._facts.values():
             facts.model = self.model
 
     def for_model(self, model: str) -> OpenAIEngine:
@@ -152,7 +161,7 @@ class OpenAIEngine(BatchEngine):
                 raise InputError(f"{len(self._others)} other models are in use already: use one of them")
             other = copy(self)
             other.model, other.notes = model, []
-            other._facts = [ServerFacts(model) for _ in self._addresses]
+            other._facts = {address: ServerFacts(model) for address in self._addresses}
             other._spare, other._connections, other._thread = [], {}, LoopThread()
             other._others, other._first = {}, self
             self._others[model] = other
@@ -172,7 +181,7 @@ class OpenAIEngine(BatchEngine):
         if not any(job.indices for job in jobs):
             return
         results: SimpleQueue[Any] = SimpleQueue()
-        call = Call(self._settings, jobs, controller, results.put, results.qsize)
+        call = Call(self._settings, jobs, controller, results.put, results.qsize, self._follow)
         future = self._thread.submit(_then(self._run(call), lambda: results.put(_END)))
         ended = False
         try:
@@ -209,7 +218,8 @@ class OpenAIEngine(BatchEngine):
             return
         with self._call():
             results: asyncio.Queue[Any] = asyncio.Queue()
-            call = Call(self._settings, [job], controller, results.put_nowait, results.qsize)
+            put, n_waiting = results.put_nowait, results.qsize
+            call = Call(self._settings, [job], controller, put, n_waiting, self._follow)
             task = asyncio.create_task(self._run(call))
             task.add_done_callback(lambda _: results.put_nowait(_END))
             try:
@@ -233,7 +243,7 @@ class OpenAIEngine(BatchEngine):
         """
         connections = await self._connected()
         try:
-            async with connections.servers[0].forward(path, content) as reply:
+            async with connections.present[0].forward(path, content) as reply:
                 yield reply
         except Fault as fault:
             raise fault.error() from fault
@@ -249,7 +259,7 @@ class OpenAIEngine(BatchEngine):
     async def _embedded(self, texts: list[str], model: str) -> list[list[float]]:
         connections = await self._connected()
         try:
-            reply = await connections.servers[0].post("embeddings", {"model": model, "input": texts})
+            reply = await connections.present[0].post("embeddings", {"model": model, "input": texts})
         except Fault as fault:
             raise EngineError(fault.sentence) from fault
         return vectors_of(reply, len(texts))
@@ -287,12 +297,12 @@ class OpenAIEngine(BatchEngine):
         connections = await self._connected()
         with suppress(Fault, TimeoutError):
             async with asyncio.timeout(_LIST_SECONDS):
-                return await models_of(connections.servers[0])
+                return await models_of(connections.present[0])
         return []
 
     async def unready(self) -> str | None:
         """Return why no server would answer now, None if one would; nothing is sampled."""
-        reasons = [await self._unready(server) for server in (await self._connected()).servers]
+        reasons = [await self._unready(server) for server in (await self._connected()).present]
         return None if None in reasons else "; ".join(filter(None, reasons))
 
     async def _unready(self, server: Server) -> str | None:
@@ -319,7 +329,7 @@ class OpenAIEngine(BatchEngine):
     async def _steers(self, controller: Controller) -> bool:
         if self._settings.ssc_by == "off":
             return False
-        servers = (await self._connected()).servers
+        servers = (await self._connected()).present
         discovery = Discovery(self._settings, controller, self._take_note)
         await discovery.probe_all(servers, K)
         return discovery.controller is not None
@@ -352,9 +362,29 @@ class OpenAIEngine(BatchEngine):
                 await self._connections[loop].open()
         return self._connections[loop]
 
+    @property
+    def _follow(self) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        return self._look_again if self._roster.changes else None
+
+    async def _look_again(self) -> None:
+        """Read which servers there are now, and let them come and go in the running loop."""
+        self._addresses = await asyncio.to_thread(self._roster.addresses)
+        connections = await self._connected()
+        there = {server.address for server in connections.present}
+        for server in connections.present:
+            server.health.gone = server.address not in self._addresses
+        for address in self._addresses:
+            if address not in there:
+                # One that comes back may be another one.
+                self._facts[address] = ServerFacts(self.model)
+                connections.servers.append(self._make_server(address))
+
     def _make_servers(self) -> list[Server]:
-        made = zip(self._addresses, self._facts, strict=True)
-        return [Server(*each, self._key, self._settings.patience, headers=self._headers) for each in made]
+        return [self._make_server(address) for address in self._addresses]
+
+    def _make_server(self, address: Address) -> Server:
+        facts, patience = self._facts[address], self._settings.patience
+        return Server(address, facts, self._key, patience, headers=self._headers)
 
     def release(self) -> None:
         """Close the connections in all loops, and end the thread; those of other models first."""
@@ -390,7 +420,7 @@ class OpenAIEngine(BatchEngine):
 
     async def _only_model(self) -> str:
         """Return the model that all servers have, if it is only one."""
-        servers = (await self._connected()).servers
+        servers = (await self._connected()).present
         found: dict[str, None] = {}
         fault: Fault | None = None
         for answer in await asyncio.gather(*map(models_of, servers), return_exceptions=True):

@@ -5,6 +5,8 @@
   time that fails too, the pause doubles, up to a minute.
 - A server that names a time for retries gets no request until then, whatever was in progress there.
 - A server that never answered is set aside at once. One that refuses everything is out until the next call.
+- A server that has left the fleet gets no more requests; those that it has may end.
+- With a limit for each server, one that has as many trajectories in progress gets no more.
 - When all are set aside and none can be tried within 10 seconds, the fleet is down.
 
 Times are arguments: nothing here reads a clock or uses a socket.
@@ -51,6 +53,9 @@ class Health:
         self.out = False
         """Whether it is not used for the rest of the call."""
 
+        self.gone = False
+        """Whether it has left the fleet for good."""
+
         self.fault: Fault | None = None
         self._n_pauses = 0
         self._set_aside = -math.inf  # the time of that: results of earlier requests are not news
@@ -65,7 +70,7 @@ class Health:
 
     def is_free(self, now: float) -> bool:
         """Return whether it may get a request; one that was set aside is tried with one request at a time."""
-        return not self.out and now >= self.free_at
+        return not self.out and not self.gone and now >= self.free_at
 
     def begin(self, now: float) -> None:
         self.n_live += 1
@@ -122,15 +127,27 @@ class Choice(NamedTuple):
     wait: float = 0.0
 
 
-def choose(servers: Sequence[Health], now: float, avoid: int | None = None) -> Choice:
+_FULL_SECONDS = 0.05
+"""Between two looks at servers that have as many trajectories as they may."""
+
+
+def choose(
+    servers: Sequence[Health], now: float, avoid: int | None = None, limit: int | None = None
+) -> Choice:
     """Return which server to use now; one to avoid is used only if there is no other.
+
+    None has more than `limit` trajectories in progress.
 
     Raises the last fault when no server is left, or all are down.
     """
-    left = [server for server in servers if not server.out]
+    left = [server for server in servers if not server.out and not server.gone]
     if not left:
         raise _last_fault(servers)
     free = [number for number, server in enumerate(servers) if server.is_free(now)]
+    if free and limit is not None:
+        free = [number for number in free if servers[number].n_live < limit]
+        if not free:
+            return Choice(None, _FULL_SECONDS)
     if free:
         return Choice(min(free, key=lambda i: (i == avoid, servers[i].n_live, servers[i].n_begun, i)))
     if all(map(_is_down, left)):

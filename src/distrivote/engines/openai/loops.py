@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Self, TypeVar
@@ -50,8 +50,10 @@ class Place:
 class Connections:
     """The servers as one event loop reaches them."""
 
-    def __init__(self, servers: Sequence[Server], room: asyncio.Semaphore) -> None:
+    def __init__(self, servers: list[Server], room: asyncio.Semaphore) -> None:
         self.servers = servers
+        """Those that have left the fleet stay in the list."""
+
         self.room = room
         """Acquired by every trajectory; engines for other models of the same servers share it."""
 
@@ -59,6 +61,11 @@ class Connections:
         """Calls in progress."""
 
         self._held = self._hold()
+
+    @property
+    def present(self) -> list[Server]:
+        """The servers of the fleet now; at least one."""
+        return [server for server in self.servers if not server.health.gone]
 
     async def open(self) -> None:
         """Let the running loop close the connections when it ends."""

@@ -35,7 +35,8 @@ async def ask_each(
 
     async def one(number: int, body: Mapping[str, Any]) -> None:
         async with connections.room:
-            server = connections.servers[number % len(connections.servers)]
+            present = connections.present
+            server = present[number % len(present)]
             put((number, await _patiently(server, path, dict(body), patience, beside)))
 
     tasks = [asyncio.create_task(one(*each)) for each in enumerate(bodies)]

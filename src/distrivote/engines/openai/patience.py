@@ -70,6 +70,12 @@ class Patience:
     discovery: float = 15.0
     """How long the other servers wait for one that does not answer at the start of a call."""
 
+    roster: float = 5.0
+    """Between two readings of a file of servers, or of a name with several addresses."""
+
+    n_replicas: int = 8
+    """Probes of one address that has a plugin: behind it may be replicas that lack it."""
+
     usage: float = 1.0
     """How long a finished reply waits for the token counts that follow it."""
 

@@ -11,7 +11,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -43,6 +43,9 @@ class CallSettings:
     endpoint: str
     ssc_by: str
     n_per_request: int
+    n_per_server: int | None = None
+    """The maximum number of trajectories in progress at each server."""
+
     patience: Patience = PATIENCE
     extra: Body = field(default_factory=dict)
     """Fields that every request has."""
@@ -58,6 +61,7 @@ class Call:
         controller: Controller | None,
         put: Callable[[Sampled | Note], None],
         n_waiting: Callable[[], int],
+        follow: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Prepare a call.
 
@@ -67,13 +71,14 @@ class Call:
             controller: The controller of the trajectories.
             put: Called with each result.
             n_waiting: How many results the caller has not taken yet.
+            follow: Looks which servers there are now; None: always the same.
         """
         self._servers: Sequence[Server] = ()
         self._room = asyncio.Semaphore()
         self._jobs = jobs
         self._put = put
         self._n_waiting = n_waiting
-        self._patience = settings.patience
+        self._patience, self._n_per_server, self._look = settings.patience, settings.n_per_server, follow
         controller = None if settings.ssc_by == "off" else controller
         self._discovery = Discovery(settings, controller, self._note)
         self._sampler = Sampler(settings.endpoint, self._discovery, self._note, self._deliver)
@@ -85,6 +90,7 @@ class Call:
         )
         self._live: set[Item] = set()
         self._workers = asyncio.TaskGroup()
+        self._n_workers = 0
         self._n_missing = 0
         self._n_total = sum(len(job.indices) for job in jobs)
         self._fault: Fault | None = None
@@ -111,17 +117,46 @@ class Call:
         self._servers, self._room = servers, room
         for server in servers:
             server.health.out = False  # it may have been repaired since the last call
-        await self._discovery.probe_all(self._servers, max(job.params.n_logprobs for job in self._jobs))
-        workers = min(n_parallel, self._n_total)
+        n_logprobs = max(job.params.n_logprobs for job in self._jobs)
+        await self._discovery.probe_all(self._present(), n_logprobs)
+        following = None if self._look is None else asyncio.create_task(self._follow(self._look, n_parallel))
         try:
             async with asyncio.TaskGroup() as self._workers:
-                for _ in range(workers):
-                    self._workers.create_task(self._work())
+                self._employ(n_parallel)
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        finally:
+            if following is not None:
+                following.cancel()
         self._n_missing += sum(len(item.indices) for item in self._waiting if not item.job.over())
         if self._fault is not None and self._n_missing:
             raise self._error(self._fault)
+
+    def _employ(self, n_parallel: int) -> None:
+        """Start as many workers as there may be trajectories in progress, if there are fewer."""
+        n = n_parallel
+        if self._n_per_server is not None:
+            n = self._n_per_server * len(self._present())
+        for _ in range(self._n_workers, min(n, self._n_total)):
+            self._n_workers += 1
+            self._workers.create_task(self._work())
+
+    async def _follow(self, look: Callable[[], Awaitable[None]], n_parallel: int) -> None:
+        """Look for servers that come and go while there is something to sample."""
+        while True:
+            await asyncio.sleep(self._patience.roster)
+            before = self._present()
+            await look()
+            now = self._present()
+            for server in [each for each in now if each not in before]:
+                self._note(f"{server.url} has joined the fleet")
+            for server in [each for each in before if each not in now]:
+                self._note(f"{server.url} has left the fleet")
+            if self._waiting:
+                self._employ(n_parallel)
+
+    def _present(self) -> list[Server]:
+        return [server for server in self._servers if not server.health.gone]
 
     def _error(self, fault: Fault) -> EngineError:
         if self._n_missing == self._n_total:
@@ -236,9 +271,9 @@ class Call:
             self._note(f"{fault}; the other servers go on")
 
     async def _free_server(self, avoid: int | None) -> int:
-        healths = [server.health for server in self._servers]
         while True:
-            choice = choose(healths, time.monotonic(), avoid)
+            healths = [server.health for server in self._servers]
+            choice = choose(healths, time.monotonic(), avoid, self._n_per_server)
             if choice.number is not None:
                 return choice.number
             await asyncio.sleep(min(choice.wait, 0.25))
