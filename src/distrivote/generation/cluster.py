@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from distrivote.engines.base import Progress
-from distrivote.errors import DistrivoteError, EngineError, InputError, MissingPackageError
+from distrivote.errors import DistrivoteError, EngineError, InputError, MissingPackageError, RefusedError
 from distrivote.generation.collector import SECONDS, Collector, Report, Told
 from distrivote.generation.result import Stored
 from distrivote.generation.sampling import Todo
@@ -167,9 +167,9 @@ class _Conductor:
                 self._notes.add(sentence)
                 self._note(sentence)
         self._watch(told.progress)
-        if len(told.ks) > 1 and self._failure is None:
+        if len(told.ks) > 1:
             some, others = sorted(told.ks)[:2]
-            self._failure = InputError(
+            raise InputError(
                 f"some workers get {some} log-probabilities per token and others {others}: their confidences"
                 " are not comparable, so use servers of one kind, and begin another run"
             )
@@ -216,7 +216,9 @@ class _Conductor:
 
 def _passes(failure: BaseException) -> bool:
     """Return whether the rest of the work may succeed all the same."""
-    return isinstance(failure, InputError) or (isinstance(failure, EngineError) and failure.retryable)
+    if isinstance(failure, (InputError, RefusedError)):  # about one question
+        return True
+    return isinstance(failure, EngineError) and failure.retryable
 
 
 def _dataset(ray: Any, work: Work, items: Sequence[Todo], cluster: Cluster, collector: Any) -> Any:
