@@ -20,7 +20,7 @@ from distrivote.engines.openai.client import address_of
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.openai.patience import Backoff, Patience
 from distrivote.engines.openai.protocol import seed_of
-from distrivote.errors import DistrivoteError, EngineError, InputError
+from distrivote.errors import DistrivoteError, EngineError, InputError, SpentError
 from distrivote.problem import Message, Problem
 from distrivote.splitting import DelimiterSplitter
 from distrivote.steering import ENDED, BudgetForcing, DeepConfOnline, SelfStepConf
@@ -929,6 +929,18 @@ def test_a_job_that_is_over_is_dropped_and_the_others_go_on(controller: SelfStep
         _wait_for(lambda: server.n_open == 0)
         n_begun = sum(body["seed"] in {seed_of(0, index) for index in range(20)} for body in server.sampled())
         assert n_begun <= 7
+
+
+def test_a_watch_that_raises_loses_nothing_that_has_finished() -> None:
+    def watch(progress: Progress) -> None:
+        if progress.n_tokens and not progress.n_live:
+            raise SpentError("enough")
+
+    with serving(ToyServer(story)) as (_, engine):
+        samples = engine.sample(QUESTION, 1, PARAMS, watch=watch)
+        assert next(samples).text
+        with pytest.raises(SpentError):
+            next(samples)
 
 
 def test_a_watch_that_raises_cancels() -> None:

@@ -397,21 +397,22 @@ class OpenAIEngine(BatchEngine):
         self._connections.clear()
 
     def _results(self, results: SimpleQueue[Any], call: Call, watch: Watch | None) -> Generator[Any]:
-        """Yield the results, and report the progress in between."""
+        """Yield the results, and report the progress in between; none is lost if `watch` raises."""
         seen = -math.inf
         while True:
             try:
                 item = results.get(timeout=_WATCH_SECONDS)
             except Empty:
                 item = None
+            if item is not None and item is not _END:
+                yield item
             now = time.monotonic()
-            if watch is not None and (item is _END or now - seen >= _WATCH_SECONDS):
+            is_due = item is _END or (results.empty() and now - seen >= _WATCH_SECONDS)
+            if watch is not None and is_due:
                 watch(call.progress)
                 seen = now
             if item is _END:
                 return
-            if item is not None:
-                yield item
 
     def _take_note(self, sentence: str) -> None:
         if sentence not in self.notes:
