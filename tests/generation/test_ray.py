@@ -76,6 +76,7 @@ def test_an_actor_and_a_node_that_are_killed_cost_only_what_was_under_way(
             os.kill(number, signal.SIGKILL)
         wait_for(lambda: len(server.sampled()) >= N // 2)
         nodes.remove_node(second, allow_graceful=False)
+        add_node(nodes)  # the actor of the lost one starts again there
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
