@@ -20,7 +20,7 @@ _PATIENT = {
     "RAY_agent_register_timeout_ms": "300000",
     "RAY_worker_register_timeout_seconds": "300",
     "RAY_health_check_timeout_ms": "60000",
-    "RAY_enable_worker_prestart": "0",
+    "RAY_worker_niceness": "0",  # 15 by default: beside other work they would never start
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 
