@@ -23,8 +23,8 @@ BYTES_PER_TOKEN = 0.2
 BYTES_OF_TEXT = 1.8
 """Per token. Our runs of short, similar replies have 0.5 to 0.8; long, varied ones compress less."""
 
-BYTES_OF_TOKENS = 4.7
-"""Per token, if confidences, log-probabilities and ends of tokens are stored: 1.8, 2.1 and 0.8 in our run of
+BYTES_OF_TOKENS = 3.5
+"""Per token, if confidences, log-probabilities and ends of tokens are stored: 1.2, 1.5 and 0.8 in our run of
 HumanEval (`bench/token_store.py`)."""
 
 BYTES_OF_TOP_K = 60.0

@@ -183,8 +183,8 @@ def row_of(
         question=problem.question or None,
         text=trajectory.text,
         token_ends=np.cumsum([len(token) for token in trajectory.tokens], dtype=np.int32),
-        token_confidences=singles(confidences),
-        token_logprobs=singles(trajectory.logprobs),
+        token_confidences=shortened(singles(confidences)),
+        token_logprobs=shortened(singles(trajectory.logprobs)),
         top_logprobs=singles(trajectory.top_logprobs),
         **{column: confidence.value for column, confidence in columns.items()},  # type: ignore[arg-type]
         **_watched(trajectory.interventions, steps),
@@ -221,6 +221,23 @@ def singles(values: npt.NDArray[Any]) -> Singles:
     """Return numbers in single precision; too large ones become infinite."""
     with np.errstate(over="ignore"):
         return values.astype(np.float32)
+
+
+def shortened(values: Singles) -> Singles:
+    """Return numbers rounded to 16 significant bits, half to even: within 1 / 65,536 of their value.
+
+    Their last bytes are 0 and take no room in a part, whose floats are split by byte. Values of single tokens
+    serve to make other steps and tails, which are means of many tokens: one more changes these far more.
+
+    >>> shortened(np.array([14.123456, -0.0000123456], np.float32)).tolist()
+    [14.12353515625, -1.2345612049102783e-05]
+    """
+    bits = values.view(np.uint32)
+    rounded = bits + (np.uint32(0x7F) + ((bits >> np.uint32(8)) & np.uint32(1)))
+    rounded &= np.uint32(0xFFFFFF00)
+    # A number that is not one may have all bits set, which would be rounded to 0.
+    short: Singles = np.where(np.isnan(values), values, rounded.view(np.float32))
+    return short
 
 
 def _watched(seen: Interventions | None, steps: dict[str, Any]) -> dict[str, Any]:
