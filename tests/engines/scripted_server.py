@@ -348,6 +348,8 @@ class ToyServer:
             return refusal(404, f"The model `{body['model']}` does not exist.")
         if self.plugin and "ssc_probe" in body.get("vllm_xargs", {}):
             return refusal(400, "unknown argument of SelfStepConf 'ssc_probe': did you mean ssc_split?")
+        if self.plugin and "online_probe" in body.get("vllm_xargs", {}):
+            return refusal(400, "unknown argument of DistriVoting 'online_probe'")
         if self.plugin and "deepconf_probe" in body.get("vllm_xargs", {}):
             return refusal(400, "unknown argument of DeepConf 'deepconf_probe'")
         chat = "messages" in body

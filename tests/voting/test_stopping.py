@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -466,6 +467,23 @@ def test_vote_in_parts_asks_how_many_of_all_completions_agree(pool: Pool, n_left
 def winners(classes: np.ndarray, confidences: np.ndarray, method: str) -> np.ndarray:
     n, m = classes.shape
     return elect(classes.ravel(), confidences.ravel(), np.arange(n + 1) * m, [method])[method].winner
+
+
+@pytest.mark.parametrize("name", ["auto", "dis-gmm"])
+def test_confidences_of_several_models_are_compared_within_each(name: str) -> None:
+    rng = np.random.default_rng(0)
+    models = ("small", "large") * 12
+    answers = np.where(rng.random(24) < 0.6, "a", "b").tolist()
+    values = rng.normal(12, 2, 24)
+    scaled = values * np.where(np.array(models) == "small", 100.0, 1.0)
+    pair = [Ballot.of(answers, each.tolist()) for each in (values, scaled)]
+    for is_told in (True, False):
+        some = [replace(each, models=models) if is_told else each for each in pair]
+        seen = [outlook(each, 16, method_of(name), 64, np.random.default_rng(0)).later for each in some]
+        assert np.array_equal(*seen) == is_told
+        if is_told:
+            verdicts = {VoteHolds(0.5, name).settled(each, 1) for each in some}
+            assert len(verdicts) == 1
 
 
 def test_the_last_trajectory_settles_it() -> None:

@@ -10,8 +10,8 @@ each of them.
   the text. `ReleasedStream` requires more: the distribution before a token is sampled, and two probabilities
   exchanged in it.
 - A logits processor sees a token when it is too late to take it back or to prevent the end of the text, so
-  it can't run every controller: vLLM's plugin runs SelfStepConf without `guard`, and DeepConf online, whose
-  `End` it carries out by forcing the end-of-text token.
+  it can't run every controller: vLLM's plugin runs SelfStepConf without `guard`, and the online rules of
+  DistriVoting and DeepConf, whose `End` it carries out by forcing the end-of-text token.
 - An engine that works by continuation aborts the reply at the token for which a text was returned, appends
   the text to what it keeps, and has the server continue from there. It reports the text as one injected
   token without a confidence.
@@ -34,6 +34,7 @@ from distrivote.trajectory import Floats, Insertion, Interventions, Trajectory
 
 if TYPE_CHECKING:
     from distrivote.steering.deepconf import DeepConfOnline
+    from distrivote.steering.distrivoting import DistriVotingOnline
     from distrivote.steering.reflection import SelfStepConf
 
 
@@ -210,12 +211,22 @@ class Controller(Protocol):
         records = [each.interventions for each in trajectories if each.interventions is not None]
         return count(sum(record.n_reflections for record in records), "insertion")
 
-    def plugin_settings(self) -> SelfStepConf | DeepConfOnline | None:
+    def plugin_settings(self) -> SelfStepConf | DeepConfOnline | DistriVotingOnline | None:
         """Return the settings with which vLLM's plugin runs it, None if the plugin can't."""
         return None
 
-    def ended(self, confidences: Sequence[float]) -> bool:  # noqa: ARG002
-        """Say whether a trajectory with these confidences of its tokens, which stopped, was ended by it."""
+    @property
+    def reflecting(self) -> SelfStepConf | None:
+        """The part of it that judges steps and injects reflections; None if it has none."""
+        return None
+
+    def ended(self, confidences: Sequence[float], record: Interventions) -> bool:  # noqa: ARG002
+        """Say whether a trajectory that stopped was ended by it.
+
+        Args:
+            confidences: Those of its tokens.
+            record: Its steps.
+        """
         return False
 
     def start(self) -> ControllerStream:

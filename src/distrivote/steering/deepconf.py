@@ -26,7 +26,7 @@ ONLINE = {"low": 10.0, "high": 90.0}
 ROUNDING = 1e-9
 """The threshold is the mean of a group, summed in another order: a rounding difference must not end one."""
 
-_SENT = 1e-5
+SENT = 1e-5
 """The relative tolerance between two means of the same confidences if one was sent as text."""
 
 
@@ -115,12 +115,12 @@ class DeepConfOnline(Controller):
     def plugin_settings(self) -> DeepConfOnline:
         return self
 
-    def ended(self, confidences: Sequence[float]) -> bool:
+    def ended(self, confidences: Sequence[float], record: Interventions) -> bool:  # noqa: ARG002
         known = [value for value in confidences if not math.isnan(value)]
         if self.threshold is None or len(known) < self.window:
             return False
         # The engine that ended it may have had more digits.
-        return sum(known[-self.window :]) / self.window < self.threshold * (1 + _SENT)
+        return sum(known[-self.window :]) / self.window < self.threshold * (1 + SENT)
 
     def start(self) -> ControllerStream:
         return _Stream(self.window, self.limit)

@@ -21,7 +21,7 @@ from distrivote.errors import InputError
 from distrivote.splitting import Splitter
 from distrivote.steering.controller import Controller, ControllerStream, End, Injection, told_ends
 from distrivote.steering.course import Course, Line, line_of
-from distrivote.steering.deepconf import DeepConfOnline
+from distrivote.steering.deepconf import SENT, DeepConfOnline
 from distrivote.steering.reflection import SelfStepConf, StepStream
 from distrivote.trajectory import Floats, Interventions, Trajectory
 
@@ -118,6 +118,21 @@ class DistriVotingOnline(Controller):
         places = np.array(course.tokens[1:-1])
         below = np.flatnonzero(course.scores(places) < self.floor.lowest(places))
         return int(places[below[0]]) if len(below) else None
+
+    def plugin_settings(self) -> DistriVotingOnline:
+        return self
+
+    @property
+    def reflecting(self) -> SelfStepConf:
+        return self.steps
+
+    def ended(self, confidences: Sequence[float], record: Interventions) -> bool:  # noqa: ARG002
+        if record.unfinished or not record.step_ends:
+            return False
+        course = Course.of(record)
+        place = np.array([course.n_tokens])
+        # The engine that ended it may have had more digits.
+        return bool(course.scores(place) < self.floor.lowest(place) * (1 + SENT))
 
     def told(self, trajectories: Sequence[Trajectory]) -> str:
         ended = told_ends(trajectories)

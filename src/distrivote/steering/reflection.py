@@ -124,6 +124,10 @@ class SelfStepConf(Controller):
     def plugin_settings(self) -> SelfStepConf:
         return self
 
+    @property
+    def reflecting(self) -> SelfStepConf:
+        return self
+
     def start(self) -> ControllerStream:
         if self.released:
             return ReleasedStream(self.alpha, self.delta, self.reflection, self.split)

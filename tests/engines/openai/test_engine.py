@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from distrivote import solve
 from distrivote.engines.base import Job, Progress, Sampled, SamplingParams
 from distrivote.engines.openai.client import address_of
 from distrivote.engines.openai.engine import OpenAIEngine
@@ -23,7 +24,8 @@ from distrivote.engines.openai.protocol import seed_of
 from distrivote.errors import DistrivoteError, EngineError, InputError, SpentError
 from distrivote.problem import Message, Problem
 from distrivote.splitting import DelimiterSplitter
-from distrivote.steering import ENDED, BudgetForcing, DeepConfOnline, SelfStepConf
+from distrivote.steering import ENDED, BudgetForcing, DeepConfOnline, DistriVotingOnline, SelfStepConf
+from distrivote.steering.course import Line
 from distrivote.trajectory import Insertion, Trajectory
 from engines.scripted_server import (
     Reply,
@@ -684,6 +686,51 @@ def test_what_the_plugin_ended_is_recorded_as_ended_for_low_confidence() -> None
     assert reasons == ("stop", ENDED, "stop")
     assert low.text == high.text == warmed.text
     assert asked == [{"deepconf_threshold": t, "deepconf_window": 2} for t in (6.0, 1.0)]
+
+
+def test_the_line_of_online_distrivoting_reaches_the_plugin_after_the_warm_up() -> None:
+    rule = DistriVotingOnline()
+    with serving(ToyServer(lambda _: [*SURE, *UNSURE], plugin=True)) as (server, engine):
+        warmed = sample(engine, 1, controller=rule)[0]
+        assert all("vllm_xargs" not in body for body in server.sampled())
+        found = [
+            sample(engine, 1, controller=replace(rule, floor=Line((6.0,), (at,))))[0] for at in (9.0, 1.0)
+        ]
+        asked = [body["vllm_xargs"] for body in server.sampled()[1:]]
+    assert [(each["ssc_delta"], each["online_floor"]) for each in asked] == [
+        (0.0, "6.0:9.0"),
+        (0.0, "6.0:1.0"),
+    ]
+    assert [each.finish_reason for each in (warmed, *found)] == ["stop", ENDED, "stop"]
+    for each in (warmed, *found):
+        assert each.interventions is not None
+        assert each.interventions.step_ends == (4, 6)
+        assert each.text == warmed.text
+
+
+def test_a_poll_gives_the_plugin_the_line_of_its_own_question() -> None:
+    replies = iter(range(10**6))
+
+    def said(_: str) -> Sequence[Token]:
+        return [*SURE, *(AFTER if next(replies) % 2 else UNSURE), *UNSURE]
+
+    with serving(ToyServer(said, plugin=True)) as (server, engine):
+        rule = DistriVotingOnline(n_warmup=8, strictness=3.0)
+        found = solve(engine, "What is 2 + 2?", budget=24, steering=rule, method="sc")
+        asked = [body.get("vllm_xargs", {}) for body in server.sampled()]
+    floors = [each["online_floor"] for each in asked if "online_floor" in each]
+    assert len(asked) == 24
+    assert len(floors) == 16
+    assert len(set(floors)) == 1
+    assert all(each.finish_reason == "stop" for each in found.trajectories if each.index < 8)
+
+
+def test_what_the_plugin_ended_for_one_question_is_judged_by_its_own_threshold() -> None:
+    rule = DeepConfOnline(window=2)
+    with serving(ToyServer(lambda _: [*SURE, *UNSURE], plugin=True)) as (_, engine):
+        jobs = [Job(QUESTION, PARAMS, range(1), controller=replace(rule, threshold=t)) for t in (6.0, 1.0)]
+        found = {each.job: each.trajectory.finish_reason for each in engine.sample_all(jobs, rule)}
+    assert found == {0: ENDED, 1: "stop"}
 
 
 def test_a_controller_that_the_plugin_does_not_know_is_done_by_continuation() -> None:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from distrivote.engines.vllm.args import controller_of, xargs_of
 from distrivote.errors import InputError
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, WindowSplitter
-from distrivote.steering import BudgetForcing, DeepConfOnline, SelfStepConf
-from strategies import MANY
+from distrivote.steering import BudgetForcing, DeepConfOnline, DistriVotingOnline, SelfStepConf
+from distrivote.steering.course import Line
+from strategies import FEW, MANY
 
 splits = st.one_of(
     st.sampled_from([DelimiterSplitter(), DelimiterSplitter("\n"), DelimiterSplitter(exact_token=True)]),
@@ -116,6 +117,54 @@ def test_a_threshold_and_a_window_are_those_that_were_meant(threshold: float, wi
 
 def test_a_warm_up_asks_for_nothing() -> None:
     assert xargs_of(DeepConfOnline()) == {}
+
+
+def test_a_warm_up_of_online_distrivoting_asks_for_its_reflections_only() -> None:
+    assert xargs_of(DistriVotingOnline()) == {}
+    reflecting = DistriVotingOnline(steps=SelfStepConf(delta=0.7))
+    assert xargs_of(reflecting) == xargs_of(SelfStepConf(delta=0.7))
+
+
+@FEW
+@given(
+    st.lists(st.floats(0.5, 1e6), min_size=1, max_size=64, unique=True).map(sorted).flatmap(
+        lambda tokens: st.tuples(
+            st.just(tuple(tokens)),
+            st.lists(st.floats(0, 1e4), min_size=len(tokens), max_size=len(tokens)).map(tuple),
+        )
+    ),
+    st.sampled_from([0.0, 0.8]),
+)  # fmt: skip
+def test_the_line_of_online_distrivoting_is_the_one_that_was_meant(
+    line: tuple[tuple[float, ...], tuple[float, ...]], delta: float
+) -> None:
+    rule = DistriVotingOnline(steps=SelfStepConf(delta=delta), floor=Line(*line))
+    xargs = xargs_of(rule)
+    assert json.loads(json.dumps(xargs)) == xargs
+    found = controller_of(xargs)
+    assert isinstance(found, DistriVotingOnline)
+    assert (found.floor, found.steps) == (rule.floor, rule.steps)
+
+
+@pytest.mark.parametrize(
+    ("xargs", "sentence"),
+    [
+        ({"online_floor": "9:1.0"}, "online_floor without ssc"),
+        ({"ssc": 0, "online_floor": "9:1.0"}, "online_floor without ssc"),
+        ({"ssc": 1, "online_flor": "9:1.0"}, "unknown argument of DistriVoting 'online_flor': did you mean"),
+        *(
+            ({"ssc": 1, "online_floor": line}, "give up to 256 places")
+            for line in ("", "9", "9:", "9:1:2", "9:nan", "0:1", "9:1 9:2", "9:1  10:2", "a:b", 9, " ".join(
+                f"{n}:1" for n in range(1, 400)
+            ))
+        ),
+    ],
+)  # fmt: skip
+def test_what_online_distrivoting_cannot_mean_is_one_sentence(
+    xargs: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        controller_of(xargs)
 
 
 @pytest.mark.parametrize(

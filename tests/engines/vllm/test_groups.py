@@ -11,6 +11,7 @@ from distrivote.engines.tokens.tables import TokenTable
 from distrivote.engines.vllm.batch import SteeredBatch
 from distrivote.engines.vllm.groups import GroupSlots
 from distrivote.steering import DeepConfOnline, End, SelfStepConf
+from distrivote.trajectory import Interventions
 from strategies import MANY
 
 TABLE = TokenTable([b"a", b"b", b"\n\n", b"<end>"])
@@ -90,9 +91,9 @@ def test_a_preempted_request_ends_where_it_would_have() -> None:
 
 def test_a_trajectory_was_ended_if_its_last_window_is_below_within_rounding() -> None:
     rule = DeepConfOnline(window=2, threshold=4.0)
-    assert rule.ended([9.0, 5.0, 2.9])
-    assert rule.ended([4.0, 4.0])
-    assert not rule.ended([1.0, 9.0])
-    assert not rule.ended([1.0])
-    assert not replace(rule, threshold=None).ended([1.0, 1.0])
-    assert rule.ended([5.0, math.nan, 2.9])
+    assert rule.ended([9.0, 5.0, 2.9], Interventions())
+    assert rule.ended([4.0, 4.0], Interventions())
+    assert not rule.ended([1.0, 9.0], Interventions())
+    assert not rule.ended([1.0], Interventions())
+    assert not replace(rule, threshold=None).ended([1.0, 1.0], Interventions())
+    assert rule.ended([5.0, math.nan, 2.9], Interventions())

@@ -34,7 +34,7 @@ from distrivote.engines.responses import ReplyError
 from distrivote.engines.vllm.args import xargs_of
 from distrivote.engines.wire import Choice, Response, Usage
 from distrivote.problem import plain_prompt
-from distrivote.steering import ENDED, Controller, SelfStepConf, replay
+from distrivote.steering import ENDED, Controller, replay
 from distrivote.trajectory import Interventions, Trajectory
 
 _VERDICT_SECONDS = 0.02
@@ -328,7 +328,8 @@ class Sampler:
 
     def _recorded(self, trajectory: Trajectory, job: Job) -> Trajectory:
         """Return a trajectory with the record of what the server's plugin did, as far as it can be seen."""
-        controller = None if self.controller is None else self.controller.plugin_settings()
+        steered = job.steered_by(self.controller)
+        controller = None if steered is None else steered.plugin_settings()
         if controller is None:
             return trajectory
         k = max(2, min(self.discovery.k, job.params.k))
@@ -336,13 +337,12 @@ class Sampler:
         entropies = (
             token_entropy(trajectory.top_logprobs, k).values.tolist() if controller.uses_entropy else None
         )
-        if controller.ends_trajectories:
-            is_ended = trajectory.finish_reason == "stop" and controller.ended(confidences)
-            reason = ENDED if is_ended else trajectory.finish_reason
-            return replace(trajectory, interventions=Interventions(), finish_reason=reason)
-        assert isinstance(controller, SelfStepConf)
-        record = replay(controller, trajectory.tokens, confidences, entropies)
-        return replace(trajectory, interventions=record)
+        record = Interventions()
+        if controller.reflecting is not None:
+            record = replay(controller.reflecting, trajectory.tokens, confidences, entropies)
+        is_ended = trajectory.finish_reason == "stop" and controller.ended(confidences, record)
+        reason = ENDED if is_ended else trajectory.finish_reason
+        return replace(trajectory, interventions=record, finish_reason=reason)
 
     async def _steered(self, server: Server, item: Item, plan: SteeringPlan, controller: Controller) -> None:
         """Request one trajectory and continue it wherever the controller says so."""

@@ -1,4 +1,4 @@
-"""SelfStepConf and DeepConf for all requests of a batch at once, in arrays: the state of a logits processor.
+"""SelfStepConf and the online rules for all requests of a batch, in arrays: the state of a logits processor.
 
 Each rule is that of `steering`, bit for bit; here it is vectorized over slots, since a server decodes many
 requests in one step and has microseconds for each. It knows tokens, log-probabilities and slots, but
@@ -38,10 +38,10 @@ from distrivote.engines.tokens.tables import (
 )
 from distrivote.engines.vllm.absent import PRIME, Absent, Request, Seen, seen_before
 from distrivote.engines.vllm.args import Watched
+from distrivote.engines.vllm.courses import CourseSlots, Judged
 from distrivote.engines.vllm.groups import Group, GroupSlots
 from distrivote.engines.vllm.released import Released, ReleasedSlots, Slots
 from distrivote.splitting import EntropySplitter, WindowSplitter
-from distrivote.steering import DeepConfOnline, SelfStepConf
 
 _NO_WINDOW = np.iinfo(np.int64).max
 
@@ -82,6 +82,7 @@ class _State(NamedTuple):
     due: deque[int] | None
     released: Released | None
     group: Group | None
+    judged: Judged | None
 
 
 class SteeredBatch:
@@ -105,6 +106,7 @@ class SteeredBatch:
         """
         self._end = tuple(end_tokens)[:1]
         self._groups = GroupSlots(n_slots)
+        self._courses = CourseSlots()
         self._vocabulary = table
         self._transitions = table.transitions
         self._cut = cut
@@ -166,6 +168,7 @@ class SteeredBatch:
         self._slots[slot] = state.values
         self._released.put(slot, state.released)
         self._groups.put(slot, state.group)
+        self._courses.put(slot, state.judged)
         if state.due:
             self._due[slot] = state.due
 
@@ -179,6 +182,7 @@ class SteeredBatch:
         self._due.pop(slot, None)
         self._released.drop(slot)
         self._groups.drop(slot)
+        self._courses.drop(slot)
 
     def advance(
         self,
@@ -261,20 +265,22 @@ class SteeredBatch:
         self._k[slot] = k
         for column in (self._tau, self._previous, self._confidence, self._entropy):
             column[slot] = math.nan
-        if isinstance(controller, DeepConfOnline):
+        steps = controller.reflecting
+        if steps is None:
             self._table[slot], self._window[slot], self._limit[slot] = NO_DELIMITER, _NO_WINDOW, math.nan
             self._groups.begin(slot, controller)
             return
-        split = controller.split
-        self._alpha[slot] = controller.alpha
-        self._delta[slot] = controller.delta
+        self._courses.begin(slot, controller)
+        split = steps.split
+        self._alpha[slot] = steps.alpha
+        self._delta[slot] = steps.delta
         self._table[slot] = table_number(split)
         self._window[slot] = split.n_tokens if isinstance(split, WindowSplitter) else _NO_WINDOW
         entropy = split if isinstance(split, EntropySplitter) else None
         self._limit[slot] = math.nan if entropy is None else entropy.threshold
         self._n_least[slot] = 0 if entropy is None else entropy.min_tokens
-        self._released.begin(slot, controller)
-        if controller.released:
+        self._released.begin(slot, steps)
+        if steps.released:
             # Its steps are ended by its own stream, not by the arrays.
             self._table[slot], self._window[slot], self._limit[slot] = NO_DELIMITER, _NO_WINDOW, math.nan
 
@@ -299,6 +305,7 @@ class SteeredBatch:
             None if due is None else deque(due),
             self._released.copy_of(slot),
             self._groups.copy_of(slot),
+            self._courses.copy_of(slot),
         )
 
     def _catch_up(self, slot: int, history: Sequence[int]) -> None:
@@ -360,6 +367,10 @@ class SteeredBatch:
         confidences = np.where(n_known > 0, self._total[slots] / np.maximum(n_known, 1), math.nan)
         self._total[slots] = 0.0
         self._n_known[slots] = 0
+        if self._courses and self._end:
+            for slot, confidence in zip(slots.tolist(), confidences.tolist(), strict=True):
+                if self._courses.step(slot, int(self._n_seen[slot]), confidence):
+                    self._due[slot] = deque(self._end)
         known = confidences == confidences
         slots, confidences = slots[known], confidences[known]
         tau, alpha = self._tau[slots], self._alpha[slots]
@@ -370,15 +381,15 @@ class SteeredBatch:
         self._tau[slots] = np.where(first, confidences, np.where(dropped, tau, mixed))
         self._previous[slots] = confidences
         for slot in slots[dropped].tolist():
-            self._begin(slot)
+            self._begin(slot)  # it reflects rather than end
 
     def _begin(self, slot: int) -> None:
         """Start to inject the reflection here."""
         n_seen = int(self._n_seen[slot])
         places = np.arange(max(0, n_seen - CONTEXT), n_seen) % CONTEXT
         before = self._vocabulary.context(self._recent[slot, places].tolist())
-        controller = self._requests[slot].controller
-        assert isinstance(controller, SelfStepConf)
-        tokens = self._cut(before, controller.reflection)
+        steps = self._requests[slot].controller.reflecting
+        assert steps is not None
+        tokens = self._cut(before, steps.reflection)
         if tokens:
             self._due[slot] = deque(tokens)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from distrivote.engines.vllm.args import Watched
 from distrivote.engines.vllm.released import Slots
 from distrivote.steering import DeepConfOnline
 
@@ -42,9 +43,10 @@ class GroupSlots:
     def __bool__(self) -> bool:
         return bool(self._controllers)
 
-    def begin(self, slot: int, controller: DeepConfOnline) -> None:
-        """Add a new request."""
-        self.put(slot, Group(controller, 0, 0.0, np.zeros(controller.window)))
+    def begin(self, slot: int, controller: Watched) -> None:
+        """Add a new request, unless it is of another kind."""
+        if isinstance(controller, DeepConfOnline):
+            self.put(slot, Group(controller, 0, 0.0, np.zeros(controller.window)))
 
     def put(self, slot: int, group: Group | None) -> None:
         """Add a request that comes back, None for one of another kind."""

@@ -1,4 +1,4 @@
-"""SelfStepConf and DeepConf's stop inside a vLLM server: a logits processor for the whole batch.
+"""SelfStepConf and the online rules inside a vLLM server: a logits processor for the whole batch.
 
     vllm serve MODEL --logits-processors distrivote.engines.vllm.plugin:SelfStepConf
 
@@ -27,7 +27,6 @@ from distrivote.engines.vllm.logits import Transfer, exchanged, forced, top_logp
 from distrivote.engines.vllm.rows import BatchRows
 from distrivote.engines.vllm.slots import SlottedSteering
 from distrivote.errors import InputError
-from distrivote.steering import DeepConfOnline
 
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "logit_bias": (None, {}),
@@ -55,10 +54,11 @@ class SelfStepConf(LogitsProcessor, LogitsProcessorV2):  # type: ignore[misc]
         controller = controller_of(sampling_params.extra_args)
         if controller is None:
             return
-        if isinstance(controller, DeepConfOnline):
-            if getattr(sampling_params, "ignore_eos", False):
-                raise InputError("ignore_eos is true: DeepConf forces the end token, which this ignores")
-        elif controller.guard:
+        if controller.ends_trajectories and getattr(sampling_params, "ignore_eos", False):
+            raise InputError(
+                f"ignore_eos is true: {controller.name} forces the end token, which this ignores"
+            )
+        if controller.reflecting is not None and controller.reflecting.guard:
             raise InputError("ssc_guard is 1: a vLLM server can't prevent the end of the text; leave it at 0")
         for name, neutral in _NEUTRAL.items():
             value = getattr(sampling_params, name, neutral[0])

@@ -19,7 +19,7 @@ from distrivote.engines.base import Job
 from distrivote.engines.tokens.spelling import cut
 from distrivote.engines.tokens.tables import CONTEXT, TokenTable
 from distrivote.engines.vllm.args import Watched
-from distrivote.steering import ENDED, DeepConfOnline, ReleasedStream, SelfStepConf
+from distrivote.steering import ENDED, ReleasedStream, SelfStepConf
 from distrivote.trajectory import Floats, Interventions, Trajectory
 
 
@@ -84,13 +84,15 @@ class VllmReply:
         values = np.array(self._rows, dtype=np.float64).reshape(n, -1 if n else k + 1)
         own, top = values[:, 0], values[:, 1 : k + 1]
         record = None
-        if isinstance(controller, DeepConfOnline):
+        if controller is not None:
             record = Interventions()
-            if self.finish_reason == "stop" and controller.ended(token_confidence(top).values.tolist()):
+            if controller.reflecting is not None:
+                record = self._record(controller.reflecting, texts, top, table, tokens_of, end_tokens)
+                self.n_reflections = record.n_reflections
+            if self.finish_reason == "stop" and controller.ended(
+                token_confidence(top).values.tolist(), record
+            ):
                 self.finish_reason = ENDED
-        elif controller is not None:
-            record = self._record(controller, texts, top, table, tokens_of, end_tokens)
-            self.n_reflections = record.n_reflections
         text = "".join(texts)
         ends = [at for stop in self._params.stop if (at := text.find(stop)) >= 0]
         if ends:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from distrivote.errors import InputError
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.kernels.pools import FloatArray, IntArray, make_pools
 from distrivote.voting.methods import parse_method
+from distrivote.voting.models import comparable
 from distrivote.voting.pipeline import Electorate
 from distrivote.voting.scales import Scale, check_confidences, on_scale, scale_of
 from distrivote.voting.stopping.rule import check_share
@@ -68,6 +69,7 @@ class VoteHolds:
         answered = ballot.classes >= 0
         if not answered.any():
             return False
+        ballot = among_models(ballot)
         n, share = self.n_completions, self.share_of_a_look(len(ballot.classes) + n_left)
         rng = np.random.default_rng([self.seed, len(ballot.classes)])
         method = parse_method(self.method)
@@ -93,6 +95,13 @@ class VoteHolds:
         0.9917
         """
         return 1 - (1 - self.share) / max(math.ceil(math.log2(budget)), 1)
+
+
+def among_models(ballot: Ballot) -> Ballot:
+    """Return the ballot as a vote sees it: of several models, with confidences compared within each."""
+    if len(set(ballot.models)) < 2:
+        return ballot
+    return replace(ballot, confidences=comparable(ballot.confidences, ballot.models, ballot.classes))
 
 
 def in_parts(n: int) -> tuple[int, ...]:

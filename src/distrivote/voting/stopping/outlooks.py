@@ -18,7 +18,13 @@ from distrivote.voting.kernels.pools import FloatArray, IntArray
 from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import scale_of
-from distrivote.voting.stopping.completing import completions, electorate_of, in_parts, with_ballot
+from distrivote.voting.stopping.completing import (
+    among_models,
+    completions,
+    electorate_of,
+    in_parts,
+    with_ballot,
+)
 from distrivote.voting.trust import Trust
 
 _CALIBRATION = Calibration()
@@ -95,6 +101,7 @@ def outlooks_by_confidences(
     ballot: Ballot, n_left: int, method: Pipeline, n_completions: int, rng: np.random.Generator
 ) -> Iterator[Outlook]:
     """Yield the outlook in parts, since the first may be enough for a verdict."""
+    ballot = among_models(ballot)
     scale, n_answers = scale_of(ballot.classes, ballot.confidences), len(ballot.labels) + 1
     first: tuple[float, int] | None = None
     for size in in_parts(n_completions):
