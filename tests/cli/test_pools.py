@@ -102,7 +102,8 @@ def test_json_has_the_files_with_their_checksums(run: Run) -> None:
 def test_an_unknown_set_is_one_sentence(run: Run) -> None:
     code, out, err = run("pools", "boif")
     assert (code, out) == (2, "")
-    assert err == "distrivote: error: unknown pool 'boif': did you mean boinf?\n"
+    assert err.startswith("distrivote: error: unknown pool 'boif': did you mean boinf")
+    assert err.count("\n") == 1
 
 
 def test_a_folder_that_is_none_is_named_with_the_option(run: Run) -> None:
@@ -113,6 +114,7 @@ def test_a_folder_that_is_none_is_named_with_the_option(run: Run) -> None:
 # In other commands
 
 
+@pytest.mark.slow
 def test_a_pool_is_evaluated_by_its_name(run: Run) -> None:
     options = ("--data", DATA, "-m", "auto", "--repeats", 1, "--budget", 8, "--workers", 1)
     code, out, err = run("evaluate", "pools:brumo", *options)
@@ -122,10 +124,14 @@ def test_a_pool_is_evaluated_by_its_name(run: Run) -> None:
     assert "a converted copy" in err
 
 
+@pytest.mark.slow
 def test_a_vote_takes_one_pool_with_its_signal(run: Run) -> None:
     code, out, _ = run("vote", "pools:boinf/aime2024/Qwen3-4B", "--data", DATA, "-m", "wsc", "--json")
     assert code == 0
     assert len(json.loads(out)["questions"]) == 30
+
+
+def test_a_vote_on_several_pools_is_refused(run: Run) -> None:
     code, _, err = run("vote", "pools:boinf", "--data", DATA)
     assert code == 2
     assert "pools:boinf has 35 pools: name one, such as pools:boinf/aime2024/AM-Thinking-v1" in err
