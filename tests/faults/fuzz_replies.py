@@ -21,7 +21,7 @@ import numpy as np
 from distrivote.answers.code.examples import entry_of, examples_in
 from distrivote.answers.code.given import inputs_in
 from distrivote.answers.code.inputs import inputs_for
-from distrivote.answers.code.program import functions_of, program_in, program_key
+from distrivote.answers.code.program import program_in, program_key
 from distrivote.answers.equality import NAMED
 from distrivote.answers.equivalence import classify
 from distrivote.answers.kinds.looks import kind_of_replies, look_of
@@ -268,7 +268,6 @@ def spoiled_program(rng: random.Random, _folder: Path) -> None:
         assert program_key(key) == key, f"{found.source!r}: the key of its key is another"
         ast.parse(found.source)
         sources.append(found.source)
-    functions_of(reply)
     entry = entry_of(question, sources)
     if entry is not None:
         examples = examples_in(question, entry)

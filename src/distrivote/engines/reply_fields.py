@@ -6,7 +6,6 @@ does not have, null where a number should be. An error says the place and what t
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +22,6 @@ from distrivote.engines.wire import (
     ToolFunction,
     TopEntry,
     Usage,
-    decode_response,
 )
 from distrivote.errors import InputError
 
@@ -34,18 +32,6 @@ class FalseNumberError(InputError):
     def __init__(self, value: bool, place: str) -> None:
         self.flaw = f"log-probability {str(value).lower()} is not a number"
         super().__init__(f"{place}: {self.flaw}: pass a number")
-
-
-def response_of(content: bytes) -> Response:
-    """Return a JSON document as a response; raise ValueError if it is not one.
-
-    >>> response_of(b'{"choices": [{"text": "4", "logprobs": {"token_logprobs": [NaN]}}]}').choices[0].text
-    '4'
-    """
-    try:
-        return decode_response(content)
-    except (ValueError, RecursionError):
-        return response_from(json.loads(content.decode()))
 
 
 def response_from(document: Any) -> Response:

@@ -67,13 +67,6 @@ def parsed(source: str) -> ast.Module | None:
         return None
 
 
-def functions_of(source: str) -> list[str]:
-    """Return the names of the functions that a program defines at its top level, in order."""
-    tree = parsed(source)
-    body = [] if tree is None else tree.body
-    return [node.name for node in body if isinstance(node, ast.FunctionDef)]
-
-
 def program_key(source: str) -> str:
     """Return a program without layout, comments, docstrings and annotations; any other text unchanged.
 
