@@ -58,7 +58,7 @@ test-browser: $(VENV)/dev  ## the pages in a real browser
 	else $(BIN)/python -m pytest -m browser tests/browser; fi
 
 coverage: $(VENV)/dev  ## the fast tests with coverage; fails below the floor in pyproject.toml
-	$(MATH_THREADS) $(BIN)/coverage run -m pytest -m "not model and not integrations and not vllm and not browser" --ignore tests/faults
+	$(MATH_THREADS) $(BIN)/coverage run -m pytest -m "not slow and not model and not integrations and not vllm and not browser" --ignore tests/faults
 	$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered
 
 soak: $(VENV)/dev  ## soak tests: kills, bad servers, load, fuzzing; half an hour and more
