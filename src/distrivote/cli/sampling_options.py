@@ -216,7 +216,8 @@ class ModelOptions(OptionGroup):
         choice = self.choice()
         if choice.models:
             raise InputError(
-                f"a run is of one model, and these are {choice.model}", hint="sample a run with each"
+                f"a run is of one model, and these are {choice.model}",
+                hint="sample a run with each, and merge them",
             )
         return choice
 
