@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +57,12 @@ def test_as_published_is_said_only_where_it_is_meant() -> None:
 @pytest.mark.parametrize("xargs", [None, {}, {"ssc": 0}, {"ssc": 0, "ssc_delta": 0.5}, {"other": "x"}])
 def test_a_request_that_does_not_ask_for_it_gets_none(xargs: dict[str, object] | None) -> None:
     assert controller_of(xargs) is None
+
+
+def test_a_line_of_numpys_numbers_is_told_as_plain_ones() -> None:
+    floor = Line((np.float64(10.0), np.float64(20.0)), (np.float64(4.5), np.float64(4.25)))
+    told = xargs_of(DistriVotingOnline(steps=SelfStepConf(), floor=floor))
+    assert told["online_floor"] == "10.0:4.5 20.0:4.25"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from distrivote import solve
 from distrivote.confidence import token_confidence
 from distrivote.engines.base import Job, Progress, SamplingParams
 from distrivote.engines.vllm.engine import VllmEngine
 from distrivote.errors import EngineError, InputError, MissingPackageError
 from distrivote.problem import Message
 from distrivote.splitting import DelimiterSplitter, EntropySplitter, Splitter, WindowSplitter
-from distrivote.steering import ENDED, BudgetForcing, DeepConfOnline, End, SelfStepConf, replay
-from distrivote.trajectory import Trajectory
+from distrivote.steering import (
+    ENDED,
+    BudgetForcing,
+    DeepConfOnline,
+    DistriVotingOnline,
+    End,
+    SelfStepConf,
+    replay,
+)
+from distrivote.steering.course import Course, Line
+from distrivote.trajectory import Interventions, Trajectory
 from engines.contract import EngineContract
 from engines.tiny_model import tiny_model
 from engines.vllm_environment import IN_PROCESS
@@ -181,6 +191,66 @@ def test_deepconf_ends_trajectories_where_its_stream_would(
     assert 0 < len(ended) < len(found)
     assert all(ends_at(rule, each) == each.n_tokens for each in ended)
     assert all(ends_at(rule, each) is None for each in found if each.finish_reason != ENDED)
+
+
+def line_through(rule: DistriVotingOnline, plain: Sequence[Trajectory]) -> DistriVotingOnline:
+    """Return the rule with a line that some of these trajectories fall below at their first steps."""
+    courses = [Course.of(each.interventions) for each in plain if each.interventions is not None]
+    first = [float(course.scores(np.array([course.tokens[1]]))[0]) for course in courses]
+    return replace(rule, floor=Line((1.0, 500.0), (float(np.median(first)),) * 2))
+
+
+@pytest.mark.parametrize("which", ["engine", "crowded"])
+@pytest.mark.parametrize("delta", [0.0, 0.9])
+def test_online_distrivoting_ends_trajectories_where_its_stream_would(
+    which: str, delta: float, request: pytest.FixtureRequest
+) -> None:
+    engine: VllmEngine = request.getfixturevalue(which)
+    rule = DistriVotingOnline(steps=SelfStepConf(delta=delta, split=WindowSplitter(30)))
+    plain = list(engine.sample(QUESTION, 12, LONG, rule))
+    assert all(each.finish_reason != ENDED for each in plain)
+    rule = line_through(rule, plain)
+    found = list(engine.sample(QUESTION, 12, LONG, rule))
+    ended = [each for each in found if each.finish_reason == ENDED]
+    assert 0 < len(ended) < len(found)
+    for each in found:
+        assert each.interventions is not None
+        confidences = token_confidence(each.top_logprobs).values
+        at = rule.ended_at(judged_steps(each), confidences)
+        # A step that reflects does not end it, and its next one has injected tokens.
+        if not each.interventions.insertions:
+            assert at == (each.n_tokens if each.finish_reason == ENDED else None)
+    assert sum(each.n_tokens for each in found) < sum(each.n_tokens for each in plain)
+
+
+def judged_steps(trajectory: Trajectory) -> Interventions:
+    """Return the steps with one more at the end: of a finished trajectory the last one is not judged."""
+    record = trajectory.interventions
+    assert record is not None
+    if trajectory.finish_reason != ENDED:
+        return record
+    ends, values = record.step_ends, record.step_confidences
+    return Interventions((), (*ends, ends[-1] + 1), (*values, values[-1]), unfinished=True)
+
+
+def test_online_distrivoting_from_a_warm_up_to_a_vote(engine: VllmEngine) -> None:
+    rule = DistriVotingOnline(
+        n_warmup=8, strictness=3.0, steps=SelfStepConf(delta=0.0, split=WindowSplitter(10))
+    )
+    solution = solve(
+        engine,
+        "What is 2 + 2?",
+        budget=24,
+        method="sc",
+        steering=rule,
+        params=SamplingParams(max_tokens=120, temperature=1.0, seed=1),
+    )
+    found = solution.trajectories
+    assert len(found) == 24
+    assert all(each.finish_reason != ENDED for each in found if each.index < 8)
+    ended = [each for each in found if each.finish_reason == ENDED]
+    assert len(ended) > 0
+    assert np.mean([each.n_tokens for each in ended]) < np.mean([e.n_tokens for e in found if e.index < 8])
 
 
 def test_a_window_of_requests_samples_every_trajectory_once(engine: VllmEngine) -> None:

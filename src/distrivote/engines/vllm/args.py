@@ -132,7 +132,8 @@ def controller_of(xargs: Mapping[str, object] | None) -> Watched | None:
 
 
 def _told_line(line: Line) -> str:
-    return " ".join(f"{tokens!r}:{score!r}" for tokens, score in zip(line.tokens, line.scores, strict=True))
+    pairs = zip(line.tokens, line.scores, strict=True)
+    return " ".join(f"{float(tokens)!r}:{float(score)!r}" for tokens, score in pairs)
 
 
 def _line(told: object) -> Line:
