@@ -15,8 +15,10 @@ from evaluation.made_pools import random_set
 
 N = 12
 ARM_EXPERIMENTS = [
-    name for name in EXPERIMENTS if name not in ("trust", "calibration", "risk-coverage", "stopping")
-]  # those four are about each run by itself
+    name
+    for name in EXPERIMENTS
+    if name not in ("trust", "calibration", "risk-coverage", "stopping", "leaderboard")
+]  # those five are about each run by itself
 
 
 def with_lengths(made: PoolSet) -> PoolSet:

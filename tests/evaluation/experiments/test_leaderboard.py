@@ -87,7 +87,7 @@ def test_a_new_vote_stands_beside_the_usual_ones() -> None:
 def test_the_baseline_may_be_any_method() -> None:
     ranking = board(SURER, WRONG, baseline="bon").tables[0]
     found = rows(ranking)
-    assert "difference" not in found["bon"]
+    assert found["bon"]["difference"] is None
     assert found["sc"]["n_won"] == 24
     assert found["sc"]["n_lost"] == 8
 

@@ -158,14 +158,13 @@ def _ranking(
             "n_won": sum(gap > 0 for gap in gaps),
             "n_lost": sum(gap < 0 for gap in gaps),
         }
-        if found is not None and board[name] is not baseline:
-            row |= {
-                "difference": found.difference,
-                "difference_low": found.low,
-                "difference_high": found.high,
-                "real": "yes" if found.real else "no",
-            }
+        if board[name] is baseline:
+            found = None
         row |= {
+            "difference": found and found.difference,
+            "difference_low": found and found.low,
+            "difference_high": found and found.high,
+            "real": None if found is None else "yes" if found.real else "no",
             "pools": f"{row['n_pools_won']}–{row['n_pools_lost']}",
             "questions": f"{row['n_won']}–{row['n_lost']}",
         }
@@ -253,12 +252,11 @@ def _difference_table(
         row: dict[str, Cell] = {"pool": source.name}
         for name in shown:
             found = board[name][source.name].against
-            if found is not None:
-                row |= {
-                    name: found.difference,
-                    f"{name}_low": found.low,
-                    f"{name}_high": found.high,
-                }
+            row |= {
+                name: found and found.difference,
+                f"{name}_low": found and found.low,
+                f"{name}_high": found and found.high,
+            }
         rows.append(row)
     columns = (Column("pool", "Pool"), *(Column(name, name, "percent", 1) for name in shown))
     return Table("differences", f"Differences from {baseline} by pool", columns, tuple(rows))
@@ -273,7 +271,7 @@ def _chart(setting: Setting, rows: Sequence[Row], pools: Sequence[PoolSet]) -> C
         "points",
         Axis("method", "Method", "text"),
         Axis("difference", f"Difference from {baseline}", "percent"),
-        tuple(row for row in rows if "difference" in row),
+        tuple(row for row in rows if row["difference"] is not None),
         low="difference_low",
         high="difference_high",
     )
