@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+pytest.importorskip("dspy", reason="dspy is not installed (make test-integrations)")
 
 import dspy
 

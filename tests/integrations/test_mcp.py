@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("mcp", reason="mcp is not installed (make test-integrations)")
+
 from mcp import Client, StdioServerParameters, stdio_client
 
 from distrivote.engines.base import SamplingParams
