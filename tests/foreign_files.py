@@ -254,6 +254,44 @@ def responses() -> dict[str, Any]:
     }
 
 
+def scorio() -> dict[str, Any]:
+    """Return a row of Trace; those of Lite, Math and GPQA have EvalScope's answers."""
+    return {
+        "task": "sums",
+        "model": "org/some-model",
+        "model_key": "some-model_low",
+        "data_id": 3,
+        "seed": 1234,
+        "prompt": "2 + 2?",
+        "sampling": {"temperature": 0.6, "n": 1},
+        "text": TEXT,
+        "finish_reason": "stop",
+        "num_completion_tokens": 4,
+        "ground_truth": "['4']",
+        "ground_truth_accepted": ["4"],
+        "extracted_answer": "4",
+        "is_correct": 1,
+        "cv3b_label": "A",
+        "tokens": {"prompt_avg_logprob": -1.5, "completion_avg_logprob": -0.25, "completion_ppl": 1.284},
+    }
+
+
+def scorio_with_entries() -> dict[str, Any]:
+    """Return a row of GPQA, with the most probable entries at each token."""
+    known = {**scorio(), "full_data_id": 53, "evalscope_extracted_answer": "4", "evalscope_is_correct": True}
+    for name in ("ground_truth_accepted", "is_correct"):
+        del known[name]
+    entries = [
+        [{"token": t, "token_id": 7, "logprob": value, "rank": i} for i, (t, value) in enumerate(pairs, 1)]
+        for pairs in (
+            zip((token, "x", "y"), values, strict=True)
+            for token, values in zip(TOKENS, TOP.tolist(), strict=True)
+        )
+    ]
+    tokens = {"completion_token_list": [*TOKENS], "completion_topk_logprobs_list": entries}
+    return {**known, "ground_truth": "4", "tokens": {**scorio()["tokens"], **tokens}}
+
+
 def lines(*records: Any) -> bytes:
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
 
@@ -283,6 +321,7 @@ FILES: dict[str, list[tuple[str, bytes]]] = {
     "prefix-consistency": [("math_init.jsonl", lines(all_answers()))],
     "prs": [("samples_tiny_seed41_sums.shard0.jsonl", lines(graded_answers()))],
     "answer-tokens": [("answer_token_conf_qid3.json", json.dumps(answer_tokens(), indent=2).encode())],
+    "scorio": [("scorio-trace.jsonl", lines(scorio(), scorio()))],
     "responses": [
         ("replies.jsonl", lines(responses(), responses())),
         ("replies.json", json.dumps([responses()], indent=1).encode()),

@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import foreign_files
 from distrivote.errors import DistrivoteError, InputError
 from distrivote.pools.opening import open_pools, pools_at_hand
 from distrivote.pools.published import PublishedFile, PublishedPool, PublishedSet
@@ -192,8 +195,23 @@ def test_without_the_file_one_sentence_says_where_to_put_it(address: str, site: 
 
 
 def test_a_set_that_is_not_fetched_says_how_to_get_it() -> None:
-    with pytest.raises(InputError, match="scorio/scorio-trace is not on this machine: there is no converter"):
-        open_pools(pools_named("scorio/scorio-trace"))
+    with pytest.raises(InputError, match="scorio/scorio-lite is not on this machine: import"):
+        open_pools(pools_named("scorio/scorio-lite"))
+
+
+def test_a_file_of_scorio_in_a_folder_of_data_is_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "data" / "scorio" / "meta" / "aime25" / "LIMO-v2.parquet"
+    path.parent.mkdir(parents=True)
+    rows = [{**foreign_files.scorio(), "seed": seed, "extracted_answer": str(seed % 2)} for seed in range(6)]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    (opened,) = open_pools(pools_named("scorio/aime25/LIMO-v2"), data=tmp_path / "data")
+    assert opened.remark == "the checksum of what was published is not known, so it was not checked"
+    run = Run.open(str(opened.run))
+    assert (run.manifest.model, run.manifest.benchmark) == ("LIMO-v2", "aime25")
+    assert run.table(["answer"])["answer"].to_pylist() == ["0", "1", "0", "1", "0", "1"]
 
 
 # The real files

@@ -44,8 +44,8 @@ def import_files(
             "--format",
             metavar="NAME",
             help="deepconf, ssc-steps, openai, vllm, lm-eval, inspect, nemo-skills, search-and-learn,"
-            " self-certainty, prefix-consistency, prs, answer-tokens, responses, table, or"
-            " package.module:function; detected by default.",
+            " self-certainty, prefix-consistency, prs, answer-tokens, scorio, responses, table,"
+            " or package.module:function; detected by default.",
         ),
     ] = None,
     extract: Annotated[

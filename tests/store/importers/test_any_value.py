@@ -22,6 +22,7 @@ from distrivote.store.importers import (
     lm_eval,
     nemo_skills,
     responses,
+    scorio,
     search_and_learn,
     self_certainty,
     vllm_dumps,
@@ -50,6 +51,7 @@ FILES = {
     "prefix-consistency": File(all_answers.FORMAT, "a.jsonl", foreign.all_answers),
     "prs": File(graded_answers.FORMAT, "a.jsonl", foreign.graded_answers),
     "answer-tokens": File(answer_tokens.FORMAT, "answer_token_conf_qid3.json", foreign.answer_tokens),
+    "scorio": File(scorio.FORMAT, "a.jsonl", foreign.scorio_with_entries),
     "responses": File(responses.FORMAT, "a.jsonl", foreign.responses),
     "vllm": File(vllm_dumps.FORMAT, "a.jsonl", lambda: foreign.vllm("2 + 2?", "5")),
 }

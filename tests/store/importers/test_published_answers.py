@@ -13,15 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.errors import InputError
-from distrivote.store.importers import all_answers, answer_tokens, graded_answers, responses
+from distrivote.problem import Problem
+from distrivote.store.importers import all_answers, answer_tokens, graded_answers, responses, scorio
 from distrivote.store.importers.base import Format, ImportOptions, id_of_question
 from distrivote.store.importers.registry import sources
-from distrivote.store.runs.rows import Row
-from foreign_files import TEXT, lines, written
+from distrivote.store.runs.rows import Row, row_of
+from foreign_files import TEXT, lines, scorio_with_entries, trajectory, written
 from foreign_files import all_answers as all_answers_record
 from foreign_files import answer_tokens as answer_tokens_record
 from foreign_files import graded_answers as graded_record
 from foreign_files import responses as responses_record
+from foreign_files import scorio as scorio_record
 
 
 def read(folder: Path, kind: Format, *records: Any) -> list[Row]:
@@ -151,3 +153,34 @@ def test_a_row_may_be_one_reply_with_its_log_probabilities(kind: str, tmp_path: 
     named = written(tmp_path, "b.jsonl", lines(ONE_REPLY | {"answer": "7"}))
     assert sources([str(named)])[0].format is not responses.FORMAT
     assert [each.answer for each in responses.FORMAT.read(named, ImportOptions())] == ["7"]
+
+
+def test_a_row_of_trace_votes_with_the_geometric_mean_probability(tmp_path: Path) -> None:
+    unanswered = {**scorio_record(), "extracted_answer": "NotFound", "is_correct": 0, "seed": 1235}
+    several = {**scorio_record(), "data_id": 22, "ground_truth_accepted": ["4", "four"], "is_correct": 0}
+    first, second, third = read(tmp_path, scorio.FORMAT, scorio_record(), unanswered, several)
+    assert (first.question_id, first.answer, first.ground_truth, first.correct) == ("sums/3", "4", "4", True)
+    assert (first.seed, first.model, first.n_tokens) == (1234, "some-model_low", 4)
+    assert first.confidence == first.logprob == math.exp(-0.25)
+    assert (second.answer, second.correct) == (None, False)
+    assert (third.question_id, third.ground_truth, third.correct) == ("sums/22", None, False)
+
+
+def test_entries_at_each_token_give_every_measure_of_a_row_of_gpqa(tmp_path: Path) -> None:
+    path = tmp_path / "q0053.parquet"
+    pq.write_table(pa.Table.from_pylist([scorio_with_entries()]), path)
+    (source,) = sources([str(path)])
+    (found,) = source.format.read(path, ImportOptions())
+    expected = row_of(Problem("2 + 2?", "sums/53", "4"), trajectory())
+    assert (source.format.name, found.question_id, found.answer) == ("scorio", "sums/53", "4")
+    for name in ("confidence", "confidence_tail", "logprob", "entropy", "n_tokens", "text"):
+        assert getattr(found, name) == getattr(expected, name), name
+
+
+def test_only_the_numbers_of_the_entries_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "q0053.parquet"
+    pq.write_table(pa.Table.from_pylist([scorio_with_entries()]), path)
+    (record,) = responses.records_of(path, "", 1, scorio._is_read)
+    assert record.fields["tokens"]["completion_topk_logprobs_list"][0][1] == {"logprob": -2.5}
+    assert "prompt_avg_logprob" not in record.fields["tokens"]
+    assert "sampling" not in record.fields

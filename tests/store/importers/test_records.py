@@ -20,7 +20,7 @@ from strategies import FEW
 
 MODULES = (
     "openai_files", "vllm_dumps", "lm_eval", "inspect_logs", "nemo_skills", "search_and_learn",
-    "self_certainty", "all_answers", "graded_answers", "answer_tokens", "responses",
+    "self_certainty", "all_answers", "graded_answers", "answer_tokens", "scorio", "responses",
 )  # fmt: skip
 FORMATS: list[Format] = [import_module(f"distrivote.store.importers.{name}").FORMAT for name in MODULES]
 CASES = [(name, *file) for name, files in FILES.items() for file in files]

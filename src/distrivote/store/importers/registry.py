@@ -28,6 +28,7 @@ _MODULES = (
     "all_answers",
     "graded_answers",
     "answer_tokens",
+    "scorio",
     "responses",
     "plain",
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,7 @@ _BATCH_ROWS = 256
 
 
 def _is_one(path: Path, head: bytes) -> bool:
-    fields = first_fields(head)
-    if head.startswith(_PARQUET):
-        try:
-            fields = frozenset(pq.read_schema(path).names)
-        except (pa.ArrowException, OSError, UnicodeDecodeError):
-            return False  # the reader of tables raises the error
+    fields = fields_of(path, head)
     if fields.isdisjoint((*_PROMPTS, *_IDS)):
         return False
     if not fields.isdisjoint(_REPLIES):
@@ -66,7 +61,7 @@ def _is_one(path: Path, head: bytes) -> bool:
 
 
 def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
-    for record in _records(path):
+    for record in records_of(path, "prompt and responses", _BATCH_ROWS):
         name = next((each for each in _REPLIES if each in record.fields), None)
         if name is None and reading.text is None and not {*TEXTS}.intersection(record.fields):
             name = _REPLIES[0]
@@ -80,17 +75,37 @@ def _read(path: Path, reading: ImportOptions) -> Iterator[Row]:
             yield with_logprobs(row(reply, problem, reading, where), logprobs)
 
 
-def _records(path: Path) -> Iterator[Record]:
-    """Yield the records of a file of JSON, or the rows of a Parquet file."""
+def fields_of(path: Path, head: bytes) -> frozenset[str]:
+    """Return the fields of the first object of a file of JSON, or the columns of a Parquet file."""
+    if not head.startswith(_PARQUET):
+        return first_fields(head)
+    try:
+        return frozenset(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        return frozenset()  # the reader of tables raises the error
+
+
+def records_of(
+    path: Path, fields: str, n_rows: int, is_read: Callable[[str], bool] = lambda _: True
+) -> Iterator[Record]:
+    """Yield the records of a file of JSON, or the rows of a Parquet file.
+
+    Args:
+        fields: What a record needs, for messages.
+        n_rows: The number of rows of a Parquet file that are held at once.
+        is_read: Whether a column is read, by its path, such as `tokens.ranks.list.element`.
+    """
     if not _is_parquet(path):
-        yield from records(path, "prompt and responses")
+        yield from records(path, fields)
         return
     number = 0
     try:
-        for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS):
-            for fields in batch.to_pylist():
+        file = pq.ParquetFile(path)
+        columns = [each.path for each in map(file.schema.column, range(len(file.schema.names)))]
+        for batch in file.iter_batches(n_rows, columns=list(filter(is_read, columns))):
+            for values in batch.to_pylist():
                 number += 1
-                yield Record(f"{path}, row {number}", number, fields)
+                yield Record(f"{path}, row {number}", number, values)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read as a Parquet file ({error}): write it again") from error
 
