@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import runpy
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -513,3 +515,17 @@ def test_the_example_of_the_documentation() -> None:
     said = {"LangChain": TEXT, "LiteLLM": TEXT, "DSPy": "12", "pydantic-ai": TEXT}
     assert found == said
     assert place.outcomes == ["voted"] * len(said)
+
+
+@pytest.mark.integrations
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["langchain_client", "pydantic_ai_client"])
+def test_an_example_prints_the_voted_answer(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = str(Path(__file__).parents[2] / "examples" / f"{name}.py")
+    with place_of("scripted") as place:
+        monkeypatch.setattr(sys, "argv", [script, place.url, place.model])
+        runpy.run_path(script)
+    assert capsys.readouterr().out == f"{TEXT}\n"
+    assert place.outcomes == ["voted"]
