@@ -150,6 +150,18 @@ def test_several_models_are_listed() -> None:
         OpenAIEngine(server.url)
 
 
+def test_servers_with_different_models_say_how_these_are_given() -> None:
+    said = (
+        r"have 2 models: give one as `model`, or the model of each server, separated by commas: (a, b|b, a)$"
+    )
+    with (
+        ScriptedServer(ToyServer(story, models=("a",))) as one,
+        ScriptedServer(ToyServer(story, models=("b",))) as two,
+        pytest.raises(InputError, match=said),
+    ):
+        OpenAIEngine([one.url, two.url])
+
+
 def test_an_unknown_model_is_one_sentence_with_those_that_there_are() -> None:
     says = r"does not have the model 'c' .* it has a, b$"
     toy = ToyServer(story, models=("a", "b"))

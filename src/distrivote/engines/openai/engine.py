@@ -39,6 +39,7 @@ from distrivote.engines.openai.protocol import ENDPOINTS
 from distrivote.engines.openai.roster import Roster
 from distrivote.engines.openai.scheduler import Call, CallSettings, Note
 from distrivote.errors import DistrivoteError, EngineError, InputError, UnknownNameError
+from distrivote.nouns import verb
 from distrivote.problem import Message
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
@@ -439,8 +440,11 @@ class OpenAIEngine(BatchEngine):
         if not found:
             raise EngineError(f"{where} names no model", hint="give its name as `model`", argument="model")
         listed = ", ".join(list(found)[:8]) + (", ..." if len(found) > 8 else "")
+        each = ", or the model of each server, separated by commas" if len(servers) > 1 else ""
         raise InputError(
-            f"{where} has {len(found)} models", hint=f"give one as `model`: {listed}", argument="model"
+            f"{where} {verb(len(servers), 'have')} {len(found)} models",
+            hint=f"give one as `model`{each}: {listed}",
+            argument="model",
         )
 
 
