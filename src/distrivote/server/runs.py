@@ -50,7 +50,7 @@ _VOTE_COLUMNS = (
     "k",
 )
 _STEP_COLUMNS = (
-    *("n_tokens", "finish_reason", "server", "step_ends", "step_confidences", "unfinished"),
+    *("n_tokens", "finish_reason", "server", "model", "step_ends", "step_confidences", "unfinished"),
     *("reflections", "reflection_lengths"),
 )
 

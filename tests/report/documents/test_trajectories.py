@@ -39,19 +39,20 @@ def test_places_in_a_text_are_javascripts(tokens: list[str]) -> None:
 def test_the_line_is_what_each_step_was_held_against() -> None:
     row = {
         "sample": 3, "answer": "4", "confidence": 8.0, "correct": True, "n_tokens": 9,
-        "finish_reason": "stop", "server": None, "step_ends": [4, 7, 9],
+        "finish_reason": "stop", "server": None, "model": "A", "step_ends": [4, 7, 9],
         "step_confidences": [10.0, 12.0, 8.0], "unfinished": False, "reflections": [],
         "reflection_lengths": [],
     }  # fmt: skip
     shown = stored_trajectory_document(row, (), SelfStepConf(alpha=0.5, delta=0.8))
     conforms(shown, "TrajectoryDocument")
-    assert (shown["index"], shown["correct"], shown["text"]) == (3, True, None)
+    assert (shown["index"], shown["correct"], shown["model"], shown["text"]) == (3, True, "A", None)
     assert shown["thresholds"] == [None, 8.0, pytest.approx(8.8)]
     assert shown["step_text_ends"] == []
 
 
 def test_a_reply_without_tokens_has_no_steps() -> None:
-    shown = trajectory_document(Trajectory("It is 4."), "4", float("nan"), SelfStepConf())
+    shown = trajectory_document(Trajectory("It is 4.", model="B"), "4", float("nan"), SelfStepConf())
+    assert shown["model"] == "B"
     assert (shown["confidence"], shown["step_ends"], shown["thresholds"], shown["n_tokens"]) == (
         None,
         [],

@@ -134,6 +134,7 @@ class TrajectoryDocument(TypedDict):
     n_tokens: Annotated[int | None, "Its length; null if a stored run does not have it."]
     finish_reason: Annotated[str | None, "Why it ended: `stop`, `length`, or the engine's own word."]
     server: Annotated[str | None, "The server that it came from, if there are several."]
+    model: Annotated[str | None, "The model that sampled it, if there are several."]
     step_ends: Annotated[list[int], "The exclusive end of each step, in tokens."]
     step_confidences: Annotated[list[float | None], "The confidence of each step."]
     step_text_ends: Annotated[list[int], "Where each step ends in `text`; empty if tokens are unknown."]

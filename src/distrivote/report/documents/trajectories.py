@@ -29,6 +29,7 @@ def trajectory_document(
         "n_tokens": trajectory.n_tokens,
         "finish_reason": trajectory.finish_reason,
         "server": trajectory.server,
+        "model": trajectory.model,
         **_steps(_record(trajectory, controller), trajectory.tokens, controller),
         "text": trajectory.text,
     }
@@ -55,6 +56,7 @@ def stored_trajectory_document(
         "n_tokens": row["n_tokens"],
         "finish_reason": row["finish_reason"],
         "server": row["server"],
+        "model": row["model"],
         **_steps(record, tokens, None if starts is None else controller),
         "text": row.get("text"),
     }
