@@ -71,7 +71,8 @@ def made(index: int, answer: str | None, confidence: float, steps: list[float], 
         thresholds.append(0.8 * tau)
     return {
         "index": index, "answer": answer, "confidence": confidence, "correct": None, "n_tokens": n_tokens,
-        "finish_reason": "stop", "server": None, "model": None, "step_ends": token_ends, "step_confidences": steps,
+        "finish_reason": "stop", "server": None, "model": None,
+        "step_ends": token_ends, "step_confidences": steps,
         "step_text_ends": ends, "thresholds": thresholds[: len(steps)], "reflections": reflections,
         "text": text,
     }  # fmt: skip
