@@ -27,7 +27,7 @@ def ours_counts(_: Path) -> bool:
     from distrivote.voting.stopping.names import RULES
 
     found = len(_VOTES), len(_FILTERS), len(RULES), len(MEASURES), len(formats())
-    return found == (9, 4, 8, 9, 14)
+    return found == (9, 4, 8, 9, 15)
 
 
 def ours_rejects(_: Path) -> bool:
@@ -160,7 +160,7 @@ def says(file: str, *words: str) -> Callable[[Path], bool]:
 
 CLAIMS: dict[str, list[Claim]] = {
     "distrivote": [
-        ("9 votes, 4 splits, 8 stopping rules, 9 measures, 14 formats to import", RUN, ours_counts),
+        ("9 votes, 4 splits, 8 stopping rules, 9 measures, 15 formats to import", RUN, ours_counts),
         ("rejection", RUN, ours_rejects),
         ("votes of several models", RUN, ours_models),
         ("scores of reward models for stored runs", CODE, ours_scores),
