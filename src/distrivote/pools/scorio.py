@@ -58,5 +58,5 @@ SCORIO = PublishedSet(
     address="https://huggingface.co/datasets/harimo/scorio-trace/resolve/main/",
     how="import the Parquet files of one model from "
     + ", ".join(f"https://huggingface.co/{place}" for place in _OTHERS.values())
-    + " with --format scorio, and evaluate the run",
+    + " by the format scorio, and evaluate the run",
 )
