@@ -145,6 +145,7 @@ class Worker:
             return stored, error
         finally:
             self._reporter.end(piece)
+            self._reporter.report()  # notes of the last piece would be lost with the process
 
     def _sample(self, item: Todo, stored: list[Stored], piece: int) -> None:
         self._writer.look()  # an actor that died may have begun it

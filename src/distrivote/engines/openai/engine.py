@@ -13,7 +13,16 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
 from copy import copy
@@ -405,15 +414,18 @@ class OpenAIEngine(BatchEngine):
                 item = results.get(timeout=_WATCH_SECONDS)
             except Empty:
                 item = None
-            if item is not None and item is not _END:
-                yield item
             now = time.monotonic()
-            is_due = item is _END or (results.empty() and now - seen >= _WATCH_SECONDS)
-            if watch is not None and is_due:
-                watch(call.progress)
+            if watch is not None and (item is _END or now - seen >= _WATCH_SECONDS):
+                try:
+                    watch(call.progress)
+                except BaseException:
+                    yield from _finished(item, results)
+                    raise
                 seen = now
             if item is _END:
                 return
+            if item is not None:
+                yield item
 
     def _take_note(self, sentence: str) -> None:
         if sentence not in self.notes:
@@ -453,6 +465,17 @@ async def _then(coroutine: Coroutine[Any, Any, None], last: Callable[[], None]) 
         await coroutine
     finally:
         last()
+
+
+def _finished(item: Any, results: SimpleQueue[Any]) -> Iterator[Any]:
+    """Yield an item and those that wait behind it."""
+    while item is not _END:
+        if item is not None:
+            yield item
+        try:
+            item = results.get_nowait()
+        except Empty:
+            return
 
 
 async def _next(results: asyncio.Queue[Any], call: Call, watch: Watch | None) -> Any:
