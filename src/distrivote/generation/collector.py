@@ -109,6 +109,9 @@ class Reporter:
         self._notes: list[str] = []
         self._stored: list[Stored] = []
         self._lock = threading.Lock()
+        self._telling = threading.Lock()
+        """Held while a report is told: two at once would each take off what only one of them has told."""
+
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="reporter")
         self._thread.start()
@@ -141,6 +144,10 @@ class Reporter:
 
     def report(self) -> None:
         """Tell what is new now; what can't be told is told next time."""
+        with self._telling:
+            self._report()
+
+    def _report(self) -> None:
         with self._lock:
             progress = _sum(self._ended, *self._pieces.values()) if self.whole is None else self.whole()
             n_notes, n_stored = len(self._notes), len(self._stored)
