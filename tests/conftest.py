@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import functools
 import importlib
+import signal
 import sys
 from collections.abc import Iterator
 
 import pytest
 
 from goldens.warm import Warm
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # In the background of a shell it is ignored, and would be in each command that a test interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
