@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 ##@ Try it
-demo: $(VENV)/run  ## ask a real model on this machine, see why an answer wins; then 60 stored questions
+demo: $(VENV)/run  ## ask a real model on this machine, see why an answer wins; then stored questions
 	@$(BIN)/python examples/demo.py
 
 help:  ## this list
@@ -65,6 +65,7 @@ soak: $(VENV)/dev  ## soak tests: kills, bad servers, load, fuzzing; half an hou
 	$(BIN)/python bench/soak_killed.py
 	PYTHONPATH=tests $(BIN)/python -P bench/soak_upstream.py
 	$(BIN)/python bench/soak_server.py
+	PYTHONPATH=tests $(BIN)/python -P bench/soak_vanishing.py
 	$(BIN)/python bench/fuzz.py --jobs 2
 
 audit: $(VENV)/dev  ## known vulnerabilities of the pinned packages
@@ -137,7 +138,7 @@ release: build/release/ready  ## sdist, wheel, checksums and SBOM in dist/; TAG=
 $(VENV)/python-ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "distrivote needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/run: $(VENV)/python-ready requirements/run.txt pyproject.toml
