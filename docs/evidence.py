@@ -163,7 +163,7 @@ def readme_table(rows: Sequence[Evidence]) -> str:
     """Return the table of the README."""
     heads = [
         *("", "questions × samples", "one sample", "majority", "DistriVoting", "`auto`"),
-        *("`auto` − majority", "tokens with `--stop-when gain`, and what it costs"),
+        *("`auto` − majority", "`--stop-when gain`: tokens, difference"),
     ]
     lines = [
         [
@@ -207,7 +207,7 @@ def picture(rows: Sequence[Evidence]) -> Chart:
 def with_table(readme: str, rows: Sequence[Evidence]) -> str:
     """Return the text of the README with its table made again."""
     pattern = f"{re.escape(START)}.*?{re.escape(END)}"
-    table = f"{START}\n\n{readme_table(rows)}\n\n{END}"
+    table = f"{START}\n{readme_table(rows)}\n{END}"
     made, n = re.subn(pattern, lambda _: table, readme, flags=re.DOTALL)
     assert n == 1, "the README has no place for the table"
     return made
