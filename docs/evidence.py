@@ -1,6 +1,6 @@
 """One row for each sample: how often votes are right, what they differ by, and what stopping saves.
 
-The rows are stored in docs/results/*.json, and make the first table of docs/results.md and the table and the
+The rows are stored in docs/results/*.json, and make the first tables of docs/results.md and the table and the
 picture of the README. Numbers are percent, each with its 95% interval over questions.
 """
 
@@ -137,26 +137,22 @@ def stored() -> list[Evidence]:
     return [Evidence(**json.loads(file.read_text())["evidence"]) for file in files if file.exists()]
 
 
-def results_table(rows: Sequence[Evidence]) -> str:
-    """Return the first table of docs/results.md."""
-    ways, pairs = (SC, DIS, AUTO, WHOLE_RUN), (f"{DIS} − {SC}", f"{AUTO} − {SC}", f"{WHOLE_RUN} − {SC}")
-    heads = ["", "questions", "samples", ONE, SC, DIS, "auto, one question", WHOLE_RUN, *pairs]
-    lines = []
+def results_tables(rows: Sequence[Evidence]) -> str:
+    """Return the first tables of docs/results.md: how often votes are right, and the differences."""
+    ways = (SC, DIS, AUTO, WHOLE_RUN)
+    shares, differences = [], []
     for row in rows:
         best = max(row.percent[way][0] for way in ways if way in row.percent)
         values = [_bold(_percent(row.percent.get(way)), row.percent.get(way), best) for way in ways]
-        differences = [_points(row.differences.get(pair)) for pair in pairs]
-        lines.append(
-            [
-                row.what,
-                str(row.n_questions),
-                str(row.budget),
-                _percent(row.percent[ONE]),
-                *values,
-                *differences,
-            ]
-        )
-    return table_of(heads, lines)
+        size = f"{row.n_questions} × {row.budget}"
+        shares.append([row.what, size, _percent(row.percent[ONE]), *values])
+        points_of = [_points(row.differences.get(f"{ours} − {theirs}")) for ours, theirs in PAIRS]
+        tokens = "" if row.tokens is None else f"{row.tokens:.0f}%"
+        differences.append([row.what, *points_of, tokens, _points(row.stopped or None)])
+    heads = ["", "questions × samples", ONE, SC, DIS, "auto, one question", WHOLE_RUN]
+    pairs = [f"{ours} − {theirs}" for ours, theirs in PAIRS]
+    stop = ["tokens with `gain`", "`gain` − whole budget"]
+    return f"{table_of(heads, shares)}\n\n{table_of(['', *pairs, *stop], differences)}"
 
 
 def readme_table(rows: Sequence[Evidence]) -> str:

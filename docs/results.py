@@ -145,7 +145,7 @@ def make_lengths(path: str) -> None:
 
 def page(template: str) -> str:
     """Return the template with each mark replaced by its tables or picture."""
-    template = template.replace("{evidence}", evidence.results_table(evidence.stored()))
+    template = template.replace("{evidence}", evidence.results_tables(evidence.stored()))
 
     def tables(mark: re.Match[str]) -> str:
         return "\n\n".join(json.loads((TABLES / f"{mark[1]}.json").read_text())["tables"][mark[2]])
