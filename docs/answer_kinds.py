@@ -6,12 +6,13 @@ What is measured is in bench/humaneval.py, bench/json_votes.py and bench/short_v
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 
+from evidence import AUTO, DIS, ONE, SC, Evidence, of_summary
 from vote_table import points, vote_table
 
 import humaneval
@@ -24,9 +25,40 @@ Found = Mapping[str, Any]
 VOTES = {"sc": "majority", "wsc": "weighted by confidence", "dis-gmm": "DIS-GMM", "auto": "auto"}
 
 
-def code_tables(runs: Path, benchmark: Path) -> list[str]:
-    """Return the tables of votes on programs."""
+class Kind(NamedTuple):
+    """What the page shows of votes on one kind of answer."""
+
+    tables: Sequence[str]
+    evidence: Evidence
+
+
+def code(runs: Path, benchmark: Path) -> Kind:
+    """Return what votes on programs gain."""
     found = humaneval.measured(benchmark, str(runs / "qwen2.5-coder-humaneval"))
+    what = "Programs of Qwen2.5-Coder-1.5B for HumanEval, compared by what they do"
+    names = {ONE: "single", SC: "behaviour_sc", DIS: "behaviour_dis-gmm", AUTO: "behaviour_auto"}
+    return Kind(_code_tables(found), of_summary(what, "HumanEval", 12, found, names))
+
+
+def notes(runs: Path) -> Kind:
+    """Return what votes on JSON objects gain."""
+    found = json_votes.measured(str(runs / "qwen2.5-coder-notes"))
+    what = "Notes as JSON objects, whole objects right, Qwen2.5-Coder-1.5B"
+    names = {ONE: "one reply", SC: "sc whole", DIS: "dis-gmm whole", AUTO: "auto whole"}
+    whole = {way: f"{name}, object" for way, name in names.items()}
+    return Kind(_json_tables(found), of_summary(what, "JSON notes", 16, found, whole))
+
+
+def plain(runs: Path) -> Kind:
+    """Return what votes on answers in plain words gain, beside those in boxes."""
+    found = short_votes.measured(str(runs / "qwen2.5-coder-plain"), str(runs / "qwen2.5-coder-basic"))
+    what = "GSM8K answered in plain words, Qwen2.5-Coder-1.5B"
+    names = {ONE: "one reply", SC: "sc", DIS: "dis-gmm", AUTO: "auto"}
+    short = {way: f"short, {name}" for way, name in names.items()}
+    return Kind(_short_tables(found), of_summary(what, "GSM8K in words", 16, found, short))
+
+
+def _code_tables(found: Found) -> list[str]:
     rows = [("one sample", "single"), ("the surest of 12", "best_of_n")]
     rows += [(f"behaviour, {VOTES[method]}", f"behaviour_{method}") for method in humaneval.VOTES]
     lines = [
@@ -39,9 +71,8 @@ def code_tables(runs: Path, benchmark: Path) -> list[str]:
     ]
 
 
-def json_tables(runs: Path) -> list[str]:
-    """Return the tables of votes on JSON objects, whole and field by field."""
-    found = json_votes.measured(str(runs / "qwen2.5-coder-notes"))
+def _json_tables(found: Found) -> list[str]:
+    """Return the tables of votes on whole objects and field by field."""
     lines = [["one reply", *(_share(found, f"one reply, {what}") for what in ("object", "fields"))]]
     for method in json_votes.METHODS:
         for way, label in (("whole", "whole objects"), ("by field", "field by field")):
@@ -71,9 +102,7 @@ def json_tables(runs: Path) -> list[str]:
     ]
 
 
-def short_tables(runs: Path) -> list[str]:
-    """Return the tables of votes on answers in plain words, beside those of answers in boxes."""
-    found = short_votes.measured(str(runs / "qwen2.5-coder-plain"), str(runs / "qwen2.5-coder-basic"))
+def _short_tables(found: Found) -> list[str]:
     rows = [("replies with an answer", "answered"), ("one reply right", "one reply")]
     rows += [(f"{VOTES[method]} right", method) for method in short_votes.METHODS]
     kinds = ("boxed", "marked", "short")

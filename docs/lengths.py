@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from vote_table import points, vote_table
 
@@ -17,10 +19,8 @@ WAYS = (*METHODS, WHOLE_RUN)
 HEADS = ("", "one sample", "SC", "DIS-GMM", "auto, one question", "auto, whole run")
 
 
-def length_tables(path: str) -> list[str]:
+def length_tables(sets: Sequence[PoolSet]) -> list[str]:
     """Return how often each vote is right for each model, and the differences over all of them."""
-    loaded = load_pool_sets([path], columns=Columns(answer="answer_key", by="model"), reads=()).pool_sets
-    sets = sorted(loaded, key=lambda each: each.model)
     names = tuple(pool.question for pool in sets[0].pools)
     assert all(tuple(pool.question for pool in each.pools) == names for each in sets)
     percents = [_percents(each) for each in sets]
@@ -39,6 +39,13 @@ def length_tables(path: str) -> list[str]:
         differences.append(points(to.difference, to.low, to.high))
     title = f"{BUDGET} samples, {N_REPEATS} draws of them, {len(names)} questions"
     return [vote_table(title, HEADS, [*rows, differences])]
+
+
+def sets_of(path: str) -> list[PoolSet]:
+    """Return the models of the file in the order of their names."""
+    columns = Columns(answer="answer_key", by="model")
+    loaded = load_pool_sets([path], columns=columns, reads=("lengths",)).pool_sets
+    return sorted(loaded, key=lambda each: each.model)
 
 
 def _percents(source: PoolSet) -> Floats:

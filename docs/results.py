@@ -1,4 +1,4 @@
-"""Write docs/results.md and its tables from stored samples: `python docs/results.py`.
+"""Write docs/results.md, its tables and the README's from stored samples: `python docs/results.py`.
 
 The text of the page is in docs/results.template. Our own runs are in examples/runs; the page says how they
 were made. The samples of BRUMO 2025 and BoInf and the tests of HumanEval are not part of the project: with
@@ -15,23 +15,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from answer_kinds import code_tables, json_tables, short_tables
+import answer_kinds
+import evidence
+from evidence import Evidence
 from figures import write
-from lengths import length_tables
+from lengths import BUDGET as LENGTHS_BUDGET
+from lengths import length_tables, sets_of
 
 from distrivote.evaluation.driver import evaluate
 from distrivote.evaluation.experiments.registry import EXPERIMENTS, experiments_named, reads_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.pools import PoolSet
-from distrivote.evaluation.results import Axis, Chart, Report, Row
-from distrivote.evaluation.winners import votes_of
+from distrivote.evaluation.results import Report
 from distrivote.report.files.markdown import explained_table, report_markdown
 from distrivote.store.tables.source import Columns
 
 DOCS = Path(__file__).parent
 RUNS = DOCS.parent / "examples" / "runs"
 TABLES = DOCS / "results"
-N_DRAWS = 128
+README = DOCS.parent / "README.md"
 
 
 class Sample(NamedTuple):
@@ -39,7 +41,12 @@ class Sample(NamedTuple):
 
     name: str
     title: str
+    what: str
+    """The sample in the tables of all samples."""
+
     short: str
+    """The sample in the README's picture."""
+
     budget: int
     n_repeats: int
     shown: Mapping[str, int]
@@ -52,7 +59,8 @@ class Sample(NamedTuple):
 QWEN = Sample(
     "qwen2.5-coder",
     "Qwen2.5-Coder-1.5B-Instruct on GSM8K",
-    "Qwen2.5-Coder-1.5B, GSM8K",
+    "Qwen2.5-Coder-1.5B on GSM8K, answers in boxes",
+    "GSM8K",
     16,
     64,
     {"pass1": 2, "main": 2, "separation": 2, "length": 1, "trust": 2},
@@ -61,7 +69,8 @@ QWEN = Sample(
 SMOLLM2 = Sample(
     "smollm2",
     "SmolLM2-135M on the built-in word problems",
-    "SmolLM2-135M, word problems",
+    "SmolLM2-135M on word problems",
+    "word problems",
     32,
     64,
     {"pass1": 2, "main": 2, "separation": 2, "length": 1, "trust": 2},
@@ -70,7 +79,8 @@ SMOLLM2 = Sample(
 BRUMO = Sample(
     "brumo",
     "DeepSeek-R1-0528-Qwen3-8B on BRUMO 2025, sampled by others",
-    "DeepSeek-R1-8B, BRUMO 2025",
+    "DeepSeek-R1-0528-Qwen3-8B on BRUMO 2025, sampled by others, most traces stopped early",
+    "BRUMO 2025",
     32,
     64,
     {"main": 2, "separation": 2, "trust": 2},
@@ -98,8 +108,8 @@ def make(sample: Sample, pools: Sequence[PoolSet]) -> None:
     (TABLES / f"{sample.name}.md").write_text(whole)
     for experiment in sample.charts:
         _draw(sample, report, experiment)
-    parts = {"tables": _parts(sample, report), "budgets": budgets(sample.short, pools[0])}
-    (TABLES / f"{sample.name}.json").write_text(json.dumps(parts, indent=1) + "\n")
+    row = evidence.of_pools(sample.what, sample.short, pools[:1], sample.budget)
+    _store(sample.name, _parts(sample, report), row)
 
 
 def _parts(sample: Sample, report: Report) -> dict[str, list[str]]:
@@ -119,45 +129,23 @@ def _draw(sample: Sample, report: Report, experiment: str) -> None:
     write(replace(result.charts[0], name=f"results-{sample.name}-{experiment}"))
 
 
-def make_votes(name: str, tables: Sequence[str]) -> None:
-    """Write what the page shows of a section with votes alone."""
-    parts = {"tables": {"votes": list(tables)}}
+def _store(name: str, tables: Mapping[str, Sequence[str]], row: Evidence) -> None:
+    """Write what the pages show of a sample."""
+    parts = {"tables": tables, "evidence": row._asdict()}
     (TABLES / f"{name}.json").write_text(json.dumps(parts, indent=1, ensure_ascii=False) + "\n")
 
 
-def budgets(title: str, source: PoolSet) -> list[Row]:
-    """Return how often each vote is right, by the number of samples."""
-    rows: list[Row] = []
-    for budget in (1, 2, 4, 8, 16, 32, 64):
-        if budget > source.smallest:
-            break
-        votes = votes_of(source, budget, N_DRAWS, seed=0)
-        for method, name in (("sc", "SC"), ("dis-gmm", "DIS-GMM"), ("auto", "auto")):
-            share = float(votes.right(method).mean())
-            rows.append({"budget": budget, "accuracy": share, "method": name, "panel": title})
-    return rows
-
-
-def draw_readme() -> None:
-    """Draw the picture at the top of the README, from the stored rows of each sample."""
-    lines = [json.loads((TABLES / f"{sample.name}.json").read_text())["budgets"] for sample in SAMPLES]
-    write(
-        Chart(
-            "readme",
-            "What does asking again buy, and which vote is right?",
-            "SC: majority voting · DIS-GMM: DistriVoting, the paper's · auto: ours",
-            "lines",
-            Axis("budget", "Samples per question", "whole", log=True),
-            Axis("accuracy", "Right answers", "percent"),
-            tuple(row for each in lines for row in each),
-            series="method",
-            facet="panel",
-        )
-    )
+def make_lengths(path: str) -> None:
+    """Write what the page shows of BoInf."""
+    sets = sets_of(path)
+    what = f"{len(sets)} models on AIME 2024, sampled by others, length as the only signal"
+    row = evidence.of_pools(what, "AIME 2024", sets, LENGTHS_BUDGET)
+    _store("boinf", {"votes": length_tables(sets)}, row)
 
 
 def page(template: str) -> str:
     """Return the template with each mark replaced by its tables or picture."""
+    template = template.replace("{evidence}", evidence.results_tables(evidence.stored()))
 
     def tables(mark: re.Match[str]) -> str:
         return "\n\n".join(json.loads((TABLES / f"{mark[1]}.json").read_text())["tables"][mark[2]])
@@ -186,15 +174,16 @@ def main() -> None:
             make(sample, pools_of_runs(sample))
         if options.brumo:
             make(BRUMO, pools_of_brumo(options.brumo))
-        # Their runs are published once they are whole.
-        for name, tables in (("notes", json_tables), ("plain", short_tables)):
-            if (RUNS / f"qwen2.5-coder-{name}").exists():
-                make_votes(name, tables(RUNS))
         if options.boinf:
-            make_votes("boinf", length_tables(options.boinf))
+            make_lengths(options.boinf)
+        kinds = {"notes": answer_kinds.notes(RUNS), "plain": answer_kinds.plain(RUNS)}
         if options.humaneval:
-            make_votes("code", code_tables(RUNS, options.humaneval))
-    draw_readme()
+            kinds["code"] = answer_kinds.code(RUNS, options.humaneval)
+        for name, kind in kinds.items():
+            _store(name, {"votes": kind.tables}, kind.evidence)
+    rows = evidence.stored()
+    write(evidence.picture(rows))
+    README.write_text(evidence.with_table(README.read_text(), rows))
     (DOCS / "results.md").write_text(page((DOCS / "results.template").read_text()))
 
 

@@ -22,6 +22,7 @@ from goldens.warm import Warm
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LISTS = [ROOT / "bench" / "README.md", ROOT / "examples" / "README.md"]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -101,10 +102,18 @@ def in_shell(command: str, folder: Path) -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in PAGES:
+    for page in [*PAGES, *LISTS]:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", LISTS, ids=lambda page: page.parent.name)
+def test_a_list_of_programs_names_every_file(page: Path) -> None:
+    text = page.read_text()
+    kept = {page.name, "LICENSE-MIT", "__pycache__"}
+    missing = {path.name for path in page.parent.iterdir()} - kept
+    assert not [name for name in missing if f"`{name}`" not in text and f"[{name}]" not in text]
 
 
 def test_every_page_has_a_place_in_the_site() -> None:

@@ -86,6 +86,20 @@ def test_truths_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out.split("\n", 1)[1])["summary"]["accuracy"]["sc"]["n_right"] == 1
 
 
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [((), "table"), (("--truth", "truth.jsonl"), "truth"), (("--benchmark", "mine"), "mine")],
+)
+def test_a_benchmark_has_the_name_that_it_is_given(
+    given: tuple[str, ...], stored: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("question_id,answer,ground_truth\nq,4,4\n")
+    Path("truth.jsonl").write_text('{"id": "q", "question": "2 + 2?", "answer": "4"}\n')
+    assert run("import", "a.csv", "-o", "run", *given) == 0
+    assert json.loads(Path("run/manifest.json").read_text())["benchmark"] == stored
+
+
 class Harmful:
     def __reduce__(self) -> Any:
         return print, ("it ran",)

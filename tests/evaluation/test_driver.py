@@ -58,16 +58,23 @@ def test_averages_weigh_by_questions_and_starred_rows_come_from_the_steered_run(
     assert not any("SelfStepConf" in note for note in report.results[0].notes)
 
 
-def test_a_missing_steered_run_is_a_note_and_the_rest_is_made() -> None:
-    report = evaluate([random_set(8)], ["main"], n_repeats=2)
+def test_a_missing_steered_run_is_a_note_beside_the_paper_and_the_rest_is_made() -> None:
+    report = evaluate([random_set(8)], ["main"], n_repeats=2, against_paper=True)
     assert "DIS-GMM*" not in rows(report, "model")
     assert "DIS-GMM" in rows(report, "model")
-    assert any("no SelfStepConf run on made" in note for note in report.results[0].notes)
+    single = evaluate([random_set(8)], ["pass1"], n_repeats=2, against_paper=True)
+    for result in (*report.results, *single.results):
+        assert any("no SelfStepConf run on made" in note for note in result.notes)
+
+
+def test_who_never_steered_reads_nothing_about_starred_rows() -> None:
+    report = evaluate([random_set(8)], ["main", "pass1", "stages", "trace"], n_repeats=2)
+    assert not any("SelfStepConf" in note for result in report.results for note in result.notes)
 
 
 def test_notes_that_differ_only_in_the_model_are_one() -> None:
     plain = [random_set(4, seed=seed, model=f"m{seed}") for seed in range(3)]
-    (note,) = evaluate(plain, ["main"], n_repeats=2).results[0].notes
+    note, *_ = evaluate(plain, ["main"], n_repeats=2, against_paper=True).results[0].notes
     assert note == "all 3 models: no SelfStepConf run on made, so the starred rows are left out there"
     steered = random_set(4, model="m0", ssc=True, name="steered")
     (note,) = evaluate([*plain, steered], ["main"], n_repeats=2).results[0].notes

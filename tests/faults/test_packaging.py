@@ -55,7 +55,7 @@ def test_the_build_backend_is_the_one_with_hashes() -> None:
     assert "--require-hashes -r /build.txt" in (ROOT / "Dockerfile").read_text()
 
 
-def test_the_wheel_asks_for_six_packages_and_holds_the_package_alone(built: Path) -> None:
+def test_the_wheel_asks_for_seven_packages_and_holds_the_package_alone(built: Path) -> None:
     with zipfile.ZipFile(wheel_in(built)) as wheel:
         names = wheel.namelist()
         (about,) = [name for name in names if name.endswith(".dist-info/METADATA")]
@@ -119,3 +119,9 @@ def test_the_commands_of_the_readme_run_where_the_wheel_was_installed_with_the_l
         check=True,
     )
     assert str(place) in where.stdout
+
+
+def test_every_target_of_make_help_fits_80_columns() -> None:
+    listed = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "demo" in listed
+    assert max(map(len, listed.splitlines())) <= 80

@@ -29,7 +29,8 @@ def test_a_researcher_votes_compares_and_takes_the_numbers_home(tmp_path: Path) 
     assert "bat-and-ball" in voted
     assert "likely wrong" in walk.types(f"distrivote vote mine.csv {names} --explain bat-and-ball")
     walk.types(f"distrivote vote mine.csv {names} -o votes.parquet")
-    walk.types(f"distrivote import mine.csv {names} -o run")
+    walk.types(f"distrivote import mine.csv {names} -o run --benchmark riddles")
+    assert "riddles" in walk.types("distrivote runs .")
     walk.types("distrivote evaluate run --budget 16 --repeats 16 -e main -o report.html")
     walk.types("distrivote evaluate run --budget 16 --repeats 16 -e trust -o trust.csv")
     assert "<html" in (tmp_path / "report.html").read_text()[:500]

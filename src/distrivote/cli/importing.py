@@ -25,6 +25,7 @@ from distrivote.errors import InputError
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
+    from distrivote.benchmarks import Benchmark
     from distrivote.store.importing import Imported
 
 
@@ -61,6 +62,14 @@ def import_files(
     split: Split = None,
     same: Same = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="The model's name, stored in the run.")] = "",
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The benchmark's name, stored in the run; that of --truth, else the format, by default.",
+            show_default=False,
+        ),
+    ] = None,
     truth: Annotated[
         str | None,
         typer.Option(
@@ -100,6 +109,7 @@ def import_files(
     import warnings
     from contextlib import ExitStack
 
+    from distrivote.benchmarks import load
     from distrivote.cli.progress import ProgressDisplay
     from distrivote.nouns import count
     from distrivote.store.importers.base import ImportOptions
@@ -110,6 +120,7 @@ def import_files(
     if kind is not None and extract is not None:
         raise InputError("--answer and --extract both say how answers are found: leave one of them out")
     read = columns.columns(positive_for="a run")
+    known = None if truth is None else load(truth)
     with ExitStack() as stack:
         given = [_local(each, stack) for each in source]
         files = sources(given, file_format)
@@ -129,9 +140,10 @@ def import_files(
                 ),
                 keep=storage.keep(),
                 model=model,
+                benchmark=known.name if benchmark is None and known is not None else benchmark,
                 same=same if kind is None else kind,
                 question_pattern=question_pattern,
-                truths=None if truth is None else _truths(truth),
+                truths=None if known is None else _truths(known),
                 watch=watch,
             )
     for warning in noted:
@@ -159,10 +171,8 @@ def _local(source: str, stack: ExitStack) -> str:
     return str(fetched_file(source, Path(folder)))
 
 
-def _truths(benchmark: str) -> dict[str, str]:
-    from distrivote.benchmarks import load
-
-    return {problem.id: problem.answer for problem in load(benchmark).problems if problem.answer is not None}
+def _truths(benchmark: Benchmark) -> dict[str, str]:
+    return {problem.id: problem.answer for problem in benchmark.problems if problem.answer is not None}
 
 
 def _print_json(output: str, imported: Imported) -> None:

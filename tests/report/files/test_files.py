@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distrivote.errors import InputError, MissingPackageError
+from distrivote.evaluation.results import Column, Result, Table
 from distrivote.report.files import files as result_files
 from distrivote.report.files.files import (
     check_result_file,
@@ -88,6 +89,12 @@ def test_a_pipe_gets_a_block_per_table() -> None:
     assert lines[10] == []
     assert lines[11][0] == "experiment"
     assert len(lines) == 16
+
+
+def test_a_benchmark_may_be_called_like_a_column() -> None:
+    table = Table("t", "T", (Column("table", "table", "percent"),), ({"table": 0.5},))
+    report = replace(REPORT, results=(Result("main", "M", (table,)),))
+    assert next(wide_lines(report)) == ["experiment", "table", "table_"]
 
 
 def test_a_file_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,6 +153,13 @@ def test_answers_without_a_confidence_are_not_in_the_picture_but_in_the_votes() 
     assert [line.split()[:2] for line in text.splitlines() if line.startswith("  4  ")] == [["4", "4"]]
 
 
+def test_a_single_answer_has_no_picture_and_says_so_itself() -> None:
+    told = shown(Ballot.of(["12", None], [14.0, None]))
+    assert "1 of 1 answer says so" in told
+    assert "confidence " not in told.partition("answer   all")[0]
+    assert "█" not in told.partition("answer   all")[0]
+
+
 def test_a_vote_without_any_confidence_has_no_picture_and_says_why() -> None:
     text = shown(Ballot.of(["4", "5", "4"]))
     assert "2 of 3 answers say so · majority voting, because there are no confidences" in text

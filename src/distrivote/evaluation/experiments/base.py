@@ -56,6 +56,12 @@ class Setting:
     baseline: str | None = None
     """The method that they are compared with; None: majority voting."""
 
+    @property
+    def has_starred(self) -> bool:
+        """Whether anybody expects starred rows: a run has SelfStepConf, or the paper's numbers are shown."""
+        steered = any(bench.ssc is not None for study in self.studies for bench in study.benches)
+        return steered or self.published is not None
+
     def arm(self, source: int) -> PoolSet:
         """Return a set with the questions on which it is compared."""
         return self.sets[source].only(self.shared.get(source))

@@ -189,7 +189,7 @@ def _make_sorted(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
                 facet="benchmark" if len(study.benches) > 1 else None,
             )
         )
-        notes += no_ssc_note(study)
+        notes += no_ssc_note(setting, study)
     return Findings(tables, charts, notes)
 
 

@@ -94,7 +94,9 @@ def _make(setting: Setting, scores: Scores) -> Findings:
     for study in setting.studies:
         lines = _lines(setting)
         rows = measured(setting, scores, study, lines)
-        notes += missing_notes(rows, study, [each for each in lines if _has_arm(study, each.starred)])
+        notes += missing_notes(
+            setting, rows, study, [each for each in lines if _has_arm(study, each.starred)]
+        )
         if not rows:
             continue
         words = f"{study.model}: accuracy of each method ({budget_words(setting)})"

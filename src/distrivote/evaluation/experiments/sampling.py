@@ -87,7 +87,7 @@ def _make_passk(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
                 high="high",
             )
         )
-        notes += no_ssc_note(study)
+        notes += no_ssc_note(setting, study)
     return Findings(tables, charts, notes)
 
 
@@ -118,7 +118,7 @@ def _make_pass1(setting: Setting, scores: Scores) -> Findings:
         differences = difference_table(setting, study, rows, _WAY_PAIR)
         tables += [differences] if differences is not None else []
         points += _pass1_points(study, rows)
-        notes += no_ssc_note(study)
+        notes += no_ssc_note(setting, study)
     return Findings(tables, [_pass1_chart(points)] if points else [], notes)
 
 
@@ -172,7 +172,7 @@ def _make_length(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
             tables.append(_length_table(setting, study, known))
         if unknown:
             notes.append(f"{study.model}: these runs do not record {', '.join(unknown)}")
-        notes += no_ssc_note(study)
+        notes += no_ssc_note(setting, study)
     if setting.published is not None:
         notes.append(
             "The paper's lengths are those of one trajectory per question at temperature 0: they stand beside"

@@ -117,7 +117,7 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
             charts.append(difference_chart(study, differences, "number"))
         charts += [_histogram(setting, study, ways), _by_rank(setting, study, ways)]
         charts += [_by_side(setting, study, ways)]
-        notes += no_ssc_note(study)
+        notes += no_ssc_note(setting, study)
     return Findings(tables, charts, notes)
 
 

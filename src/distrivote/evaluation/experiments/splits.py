@@ -55,7 +55,9 @@ def _make_stages(setting: Setting, scores: Scores) -> Findings:
                     line_table(setting, study, rows, title=title, label="Stage", name=name, settings=papers)
                 )
                 points += _stage_points(setting, study, rows, metric, papers)
-        notes += missing_notes(measured(setting, scores, study, _STAGE_LINES, "acc_1"), study, _STAGE_LINES)
+        notes += missing_notes(
+            setting, measured(setting, scores, study, _STAGE_LINES, "acc_1"), study, _STAGE_LINES
+        )
         if points:
             charts.append(_stage_chart(setting, study, points))
     return Findings(tables, charts, notes)
@@ -142,7 +144,7 @@ def _make_clustering(setting: Setting, scores: Scores) -> Findings:
             if value == "auroc":
                 notes += _skipped(study, rows)
         lines = [_cluster_line(name, "acc") for name in _FILTERS]
-        notes += missing_notes(measured(setting, scores, study, lines, "acc"), study, lines)
+        notes += missing_notes(setting, measured(setting, scores, study, lines, "acc"), study, lines)
         if setting.clock is not None:
             tables += _times(setting, study, setting.clock)
     return Findings(tables, (), notes)

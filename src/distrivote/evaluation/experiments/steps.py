@@ -71,7 +71,7 @@ def _make_trace(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
             charts.append(_trace_chart(name, study, spot, shown, sets))
             if not any(len(trace.reflections) for trace in shown.values()):
                 notes.append(f"{study.model} on {bench.benchmark}: no trajectory that was looked at reflects")
-            if "SelfStepConf" not in shown:
+            if setting.has_starred and "SelfStepConf" not in shown:
                 notes.append(f"{study.model} on {bench.benchmark}: no SelfStepConf run to show beside")
     return Findings(tables, charts, notes)
 

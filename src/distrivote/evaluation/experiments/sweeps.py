@@ -68,7 +68,7 @@ class Sweep:
             entries = self.entries(setting, study)
             lines = [entry.line for entry in entries]
             rows = measured(setting, scores, study, lines)
-            notes += missing_notes(rows, study, lines)
+            notes += missing_notes(setting, rows, study, lines)
             if not rows:
                 continue
             where = {entry.line.label: entry for entry in entries}

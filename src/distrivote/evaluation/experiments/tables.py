@@ -252,10 +252,12 @@ def _all_samples(row: Measured) -> list[Sample]:
     return [sample for column, some in row.samples.items() if column != AVERAGE for sample in some]
 
 
-def missing_notes(rows: Sequence[Measured], study: Study, lines: Sequence[Line]) -> list[str]:
+def missing_notes(
+    setting: Setting, rows: Sequence[Measured], study: Study, lines: Sequence[Line]
+) -> list[str]:
     """Return a note for what a table of lines has to leave out."""
     notes = []
-    if any(line.starred for line in lines):
+    if setting.has_starred and any(line.starred for line in lines):
         lacking = [bench.benchmark for bench in study.benches if bench.ssc is None]
         if lacking:
             notes.append(

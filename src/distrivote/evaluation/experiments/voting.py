@@ -132,7 +132,7 @@ def _table_experiment(
         charts = []
         for study in setting.studies:
             rows = measured(setting, scores, study, lines)
-            notes += missing_notes(rows, study, lines)
+            notes += missing_notes(setting, rows, study, lines)
             if not rows:
                 continue
             words = f"{study.model}: {subject} ({budget_words(setting)})"

@@ -115,10 +115,10 @@ def voters(pool: Pool, confidence: Floats | None = None) -> Voters:
     return Voters(np.where(members, values, 1.0)[None], pool.correct[None], members[None])
 
 
-def no_ssc_note(study: Study) -> list[str]:
+def no_ssc_note(setting: Setting, study: Study) -> list[str]:
     """Return a note on the benchmarks that have no run with SelfStepConf."""
     lacking = [bench.benchmark for bench in study.benches if bench.ssc is None]
-    if not lacking:
+    if not (lacking and setting.has_starred):
         return []
     return [
         f"{study.model}: no SelfStepConf run on {', '.join(lacking)}, so nothing is compared with it there"

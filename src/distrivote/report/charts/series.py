@@ -41,6 +41,7 @@ _MEANINGS = {
     r"(.+, )?(right|correct|likely right)": GREEN,
     r"(.+, )?(wrong|incorrect|likely wrong)": VERMILLION,
     r"all": GREY,
+    r"one sample": replace(GREY, shape="circle"),
     r"kept|positives?": BLUE,
     r"after rejection": SKY,
     r"set aside|negatives?": ORANGE,
@@ -52,7 +53,7 @@ _MEANINGS = {
 
 # In the order of every table and chart. A name belongs to the first family that matches it.
 _FAMILIES = [
-    (r"sc", GREY),
+    (r"sc|majority", GREY),
     (r"wsc", PURPLE),
     (r"bon", ORANGE),
     (r"mob.*", VERMILLION),

@@ -115,6 +115,9 @@ def _field(row: Row, name: str | None) -> float | None:
     return None if name is None else as_number(row.get(name))
 
 
+_PLACE = ("experiment", "table")
+
+
 def wide_lines(report: Report) -> Iterator[list[str]]:
     """Return fields line by line: a block per table, its header first, an empty line between blocks.
 
@@ -125,7 +128,8 @@ def wide_lines(report: Report) -> Iterator[list[str]]:
         if index:
             yield []
         names = [name for column in table.columns for name in _fields(column)]
-        yield ["experiment", "table", *names]
+        # A column that is named after a benchmark may have the name of one of the two.
+        yield [*_PLACE, *(f"{name}_" if name in _PLACE else name for name in names)]
         for row in table.rows:
             yield [experiment, table.name, *(_plain(row.get(name)) for name in names)]
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.naming import names_of
-from distrivote.nouns import count
+from distrivote.nouns import count, verb
 from distrivote.report.terminal.columns import INDENT, Column, indented, lines_of
 from distrivote.report.terminal.histogram import histogram
 from distrivote.report.terminal.palette import CHECK, CROSS, ELLIPSIS, Palette, palette
@@ -53,7 +53,7 @@ def explanation(
     parts.append(Text())
     parts += _answer(tally, width, right, truth, colours, in_line, is_shown)
     measured = ~np.isnan(tally.confidences)
-    if measured.any():
+    if np.count_nonzero(measured) > 1:  # a single bar says nothing
         values, below = tally.confidences[measured], tally.likely_wrong[measured]
         lines = histogram(values, below, tally.first_split, tally.n_unanswered, width, colours)
         for line in lines:
@@ -103,7 +103,8 @@ def _answer(
     if tally.calibrated and tally.probability is not None:
         sure = f"{likely(tally.probability)} likely right"
     else:
-        sure = f"{tally.votes[tally.answer]:,} of {count(tally.n_cast, 'answer')} say so"
+        n = tally.votes[tally.answer]
+        sure = f"{n:,} of {count(tally.n_cast, 'answer')} {verb(n, 'say')} so"
     facts = indented(f"{sure}{beside}", width)
     return [facts] if is_long else [line, facts]
 

@@ -2,7 +2,7 @@
 
 import { el, help, say } from "./dom.js";
 import { codeBlock, copied, markdown } from "./markdown.js";
-import { count, known, likely, seconds } from "./numbers.js";
+import { count, counted, known, likely, seconds } from "./numbers.js";
 import { answerSpan } from "./prose.js";
 
 /** An answer of more characters, or of several lines, is read as the reply and not as a headline. */
@@ -90,7 +90,9 @@ export class AnswerCard {
       this.bar.style.width = `${100 * Math.min(0.99, tally.probability)}%`;
     }
     this.agreeing.hidden = has || winner === null;
-    if (!this.agreeing.hidden) say(this.agreeing, `${count(tally.votes[tally.answers[0]])} of ${count(tally.n_cast)} answers say so`);
+    if (this.agreeing.hidden) return;
+    const n = tally.votes[tally.answers[0]];
+    say(this.agreeing, `${count(n)} of ${counted(tally.n_cast, "answer")} ${n === 1 ? "says" : "say"} so`);
   }
 
   /** The winning reply; while there is none, one of the replies as it is written. */
