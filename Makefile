@@ -103,8 +103,9 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 bench-check: $(VENV)/dev  ## compare the ratios of the quick benchmarks with the recorded ones
 	$(BIN)/python bench/record.py voting kinds --check
 
-bench-record: $(VENV)/dev  ## store the figures of all benchmarks and the mutation score in bench/recorded.json
+bench-record: $(VENV)/dev  ## store the figures of all benchmarks in bench/recorded.json and docs/speed.md
 	$(BIN)/python bench/record.py
+	$(BIN)/python docs/speed.py
 
 ##@ Maintain it
 hooks: $(VENV)/dev  ## check every commit of this clone by pre-commit
