@@ -48,7 +48,7 @@ class Bench(NamedTuple):
 BENCHES = {
     "voting": Bench(("pools.*", "meanshift.*", "grid.*", "growth.*", "table.*", "start.*"), one_thread=True),
     "kinds": Bench(("*.ms", "*_ms", "text.times_faster_than_sklearn", "missed"), one_thread=True),
-    "embedded": Bench(("speed.over_*", "speed.tokens_per_second.*", "controller.*", "prefix.*")),
+    "embedded": Bench(("speed.over_*", "speed.tokens_per_second.*", "controller.*", "prefix.*", "first.*")),
     "token_store": Bench(("*.bytes_per_token.*", "*.as_found")),
     "store": Bench(("size.*", "writing.storing_percent", "import.*", "openai.*")),
     "grading": Bench(("distrivote.seconds*", "math_verify_per_trajectory.*", "times_faster")),
