@@ -105,8 +105,9 @@ bench: $(VENV)/dev  ## speed, each competitor in the same run; prints JSON
 bench-check: $(VENV)/dev  ## compare ratios of quick benchmarks with recorded ones
 	$(BIN)/python bench/record.py voting kinds --check
 
-bench-record: $(VENV)/dev  ## store all figures and the mutation score
+bench-record: $(VENV)/dev  ## store all figures, and write docs/speed.md
 	$(BIN)/python bench/record.py
+	$(BIN)/python docs/speed.py
 
 ##@ Maintain it
 hooks: $(VENV)/dev  ## check every commit of this clone by pre-commit

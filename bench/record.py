@@ -3,9 +3,10 @@
     python bench/record.py [NAME ...] [--compare | --check]
 
 Runs `bench/NAME.py` for every name, all of them if none is given, and writes what counts into
-bench/recorded.json: ratios to competitors of the same run, shares, processor time, and the score of
-bench/mutants.py. What other names have stays as it is; after `--`, options of one benchmark, as in
-`voting -- --section start`, add to what it has. `--compare` writes nothing and prints the figures
+bench/recorded.json: ratios to competitors of the same run, shares, times, and the score of bench/mutants.py.
+`python docs/speed.py` fills docs/speed.md with them. What other names have stays as it is, and so do
+figures that a run does not print, such as those of a library that is not installed. After `--` come options
+of one benchmark, as in `voting -- --section start`. `--compare` writes nothing and prints the figures
 beside the recorded ones; `--check` also exits with 1 if a ratio to a competitor is more than a quarter worse
 than recorded, or if nothing is recorded. The load of the machine is kept too: a record of a busy machine is
 worth little.
@@ -46,33 +47,32 @@ class Bench(NamedTuple):
 
 
 BENCHES = {
-    "voting": Bench(
-        (
-            *("pools.times_faster.*", "pools.same_winner_*", "grid.times_faster", "grid.peak_mb"),
-            *("growth.cost_over_proportional.*", "table.over_fastest_reading.*"),
-            *("start.import_beyond_empty_ms", "start.first_vote_ms", "start.help_over_typer_and_rich"),
-        ),
-        one_thread=True,
-    ),
-    "embedded": Bench(
-        ("speed.over_*", "controller.controller_share_percent", "controller.on_over_off_cpu_median")
-    ),
-    "store": Bench(
-        (
-            *("size.mb_*", "size.vote_seconds*", "writing.storing_percent"),
-            *("import.import_over_standard_unpickling", "import.import_peak_megabytes"),
-        )
-    ),
-    "engines": Bench(("client.tokens_per_second_of_one_core", "client.with_selfstepconf_*", "plugin.*")),
+    "voting": Bench(("pools.*", "meanshift.*", "grid.*", "growth.*", "table.*", "start.*"), one_thread=True),
+    "kinds": Bench(("*.ms", "*_ms", "text.times_faster_than_sklearn", "missed"), one_thread=True),
+    "embedded": Bench(("speed.over_*", "speed.tokens_per_second.*", "controller.*", "prefix.*", "first.*")),
+    "token_store": Bench(("*.bytes_per_token.*", "*.as_found")),
+    "store": Bench(("size.*", "writing.storing_percent", "import.*", "openai.*")),
+    "grading": Bench(("distrivote.seconds*", "math_verify_per_trajectory.*", "times_faster")),
+    "engines": Bench(("client.*", "processes.two_*", "plugin.*")),
+    "wire": Bench(("http.*", "json.*")),
     "server": Bench(
         ("replayed.requests_per_second", "replayed.p50_ms", "replayed.server_processor_ms", "ten_million_*")
     ),
     "stopping": Bench(("*.accuracy", "*.same_answer", "*.trajectories", "*.tokens_spent")),
-    "evaluation": Bench(("workers_*.times_faster_by_cpu", "workers_*.peak_mb"), one_thread=True),
+    "evaluation": Bench(
+        (
+            "workers_*.seconds",
+            "workers_*.times_faster_by_cpu",
+            "workers_*.peak_mb",
+            "sklearn_loop_cpu_seconds",
+        ),
+        one_thread=True,
+    ),
     "trust": Bench(("*.single", "*.whole_run"), ("--json",), one_thread=True),
-    "kinds": Bench(("*.ms", "code.wall_ms", "text.times_faster_than_sklearn", "missed"), one_thread=True),
     "mutants": Bench(("mutants", "sample", "killed", "survived", "timed out", "broken", "score")),
 }
+EXPECTED = "*expected_at_*"
+"""Bars are no figures."""
 
 
 def named(report: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -98,7 +98,7 @@ def figures(report: Any, patterns: tuple[str, ...]) -> dict[str, Any]:
     return {
         name: value
         for name, value in named(report)
-        if value != "" and any(fnmatch(name, pattern) for pattern in patterns)
+        if value != "" and not fnmatch(name, EXPECTED) and any(fnmatch(name, each) for each in patterns)
     }
 
 
@@ -169,7 +169,9 @@ def main() -> None:
             before = known.get(name, {}).get("figures", {})
             failures += worse(before, now["figures"]) if before else [f"{name}: nothing is recorded yet"]
             continue
-        was = known.get(name, {}).get("figures", {}) if more else {}
+        was = known.get(name, {}).get("figures", {})
+        if not more and (kept := [figure for figure in was if figure not in now["figures"]]):
+            print(f"  not measured, kept as recorded: {', '.join(kept)}", file=sys.stderr)
         known[name] = now | {"figures": was | now["figures"]}
         # Written at once: the next one may take an hour, or fail.
         ordered = {each: known[each] for each in BENCHES if each in known}

@@ -147,6 +147,8 @@ def server_findings(
         detail = f"{seen.model}, {seen.n_logprobs} of {DEFAULT_K} log-probabilities{where}, SelfStepConf " + (
             f"by {'its plugin' if seen.ssc_by == 'plugin' else 'continuation'}" if seen.ssc_by else "off"
         )
+        if seen.plugin_in is not None:
+            detail += f" (its plugin in {seen.plugin_in} probes: some replicas lack it)"
         if seen.left_out:
             detail += f", refuses {', '.join(seen.left_out)}"
         fix = None if seen.n_logprobs else "majority voting, or --signal stated"

@@ -199,6 +199,7 @@ def vote_on_all(
     output: str | None,
 ) -> int:
     """Vote on every question; return how many answers were withheld."""
+    from distrivote.cli.memory import keep_freed
     from distrivote.nouns import count
     from distrivote.report.printouts import notes_of, print_summary
     from distrivote.store.results.files import writing
@@ -207,6 +208,7 @@ def vote_on_all(
     from distrivote.store.tables.questions import QuestionCameBack, hold_questions, stream_questions
     from distrivote.voting.scales import NOTES, Scale
 
+    keep_freed()
     held, scale = False, Scale.POSITIVE
 
     def vote_once(printout: Printout) -> Totals:

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from distrivote.cli.findings import server_findings
 from distrivote.engines.base import SamplingParams
+from distrivote.engines.openai.checkup import check_server
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.openai.fleet import Choice, Health, choose
 from distrivote.engines.openai.patience import Backoff, Patience
@@ -201,3 +203,22 @@ def test_replicas_without_the_plugin_behind_one_address_are_noticed(ssc_by: str)
             assert not any("vllm_xargs" in body for body in server.sampled())
         assert any("replicas without the SelfStepConf plugin" in note for note in engine.notes)
         engine.close()
+
+
+def test_a_checkup_counts_the_replicas_without_the_plugin() -> None:
+    with_it = ToyServer(lambda _: [Token("So "), Token("4")], plugin=True)
+    without, turns = replace(with_it, plugin=False), count()
+
+    def router(request: Request) -> Reply:
+        lacks = "vllm_xargs" in (request.body or {}) and next(turns) % 4 == 3
+        return (without if lacks else with_it)(request)
+
+    with ScriptedServer(router) as server:
+        seen = check_server(server.url)
+        assert (seen.ssc_by, seen.plugin_in) == (None, "6 of 8")
+        (finding,) = server_findings([server.url], None, None)
+        assert "its plugin in" in finding.detail
+        assert "some replicas lack it" in finding.detail
+    with ScriptedServer(with_it) as server:
+        seen = check_server(server.url)
+        assert (seen.ssc_by, seen.plugin_in) == ("plugin", None)

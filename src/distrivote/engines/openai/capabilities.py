@@ -186,6 +186,21 @@ async def has_plugin(
     return False
 
 
+async def n_with_plugin(server: Server, endpoint: str, dialect: Dialect, probe: Probe = SSC_PROBE) -> int:
+    """Return in how many of `patience.n_replicas` probes a rule ran; 0 after the first without it.
+
+    Behind an address may be replicas that lack it. Every probe has a text of its own, since routers send
+    equal prompts to one replica.
+    """
+    if not await has_plugin(server, endpoint, dialect, probe):
+        return 0
+    more = (
+        has_plugin(server, endpoint, dialect, probe, text=f"{number}: hello")
+        for number in range(1, server.patience.n_replicas)
+    )
+    return 1 + sum(await asyncio.gather(*more))
+
+
 async def prompt_shown_by(server: Server, dialect: Dialect) -> Continuation | None:
     """Return how a server shows the prompt that its template generates, None if it does not."""
     for way in (Continuation.TEMPLATE, Continuation.TOKENS):

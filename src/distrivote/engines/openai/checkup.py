@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 
 from distrivote.confidence.tokens import DEFAULT_K
-from distrivote.engines.openai.capabilities import continuation_of, dialect_of, has_plugin, models_of
+from distrivote.engines.openai.capabilities import continuation_of, dialect_of, models_of, n_with_plugin
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.extras import Extras
 from distrivote.engines.openai.facts import ServerFacts
@@ -39,6 +39,9 @@ class Checkup:
 
     ssc_by: str | None = None
     """How SelfStepConf works with it: `plugin`, `continuation`, or None."""
+
+    plugin_in: str | None = None
+    """How many of the probes found the plugin, if only some did: some replicas behind the address lack it."""
 
     failure: str | None = None
     """One sentence about what is wrong, if anything is; arguments in backticks, as in hints."""
@@ -72,11 +75,15 @@ async def _checked(server: Server, extra: Body) -> Checkup:
             return Checkup(server.url, failure=failure)
         server.facts.model = names[0]
     dialect = await dialect_of(server, "chat", DEFAULT_K, extra)
-    ssc_by = None
+    ssc_by, n_with = None, 0
     if dialect.n_logprobs:
-        if await has_plugin(server, "chat", dialect):
+        n_with = await n_with_plugin(server, "chat", dialect)
+        if n_with == server.patience.n_replicas:
             ssc_by = "plugin"
         elif await continuation_of(server, dialect) is not None:
             ssc_by = "continuation"
     left_out = tuple(sorted(dialect.left_out))
-    return Checkup(server.url, server.facts.model, dialect.n_logprobs, dialect.streams, left_out, ssc_by)
+    part = f"{n_with} of {server.patience.n_replicas}" if n_with and ssc_by != "plugin" else None
+    return Checkup(
+        server.url, server.facts.model, dialect.n_logprobs, dialect.streams, left_out, ssc_by, plugin_in=part
+    )

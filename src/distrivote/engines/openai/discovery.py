@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from distrivote.engines.openai.capabilities import continuation_of, dialect_of, has_plugin, prompt_shown_by
+from distrivote.engines.openai.capabilities import continuation_of, dialect_of, n_with_plugin, prompt_shown_by
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
 from distrivote.engines.openai.protocol import Body, Continuation
@@ -220,16 +220,9 @@ class Discovery:
         """Return whether a rule runs in a server, and in all replicas that may be behind its address."""
         assert server.facts.dialect is not None
         endpoint, dialect = self._settings.endpoint, server.facts.dialect
-        if not await has_plugin(server, endpoint, dialect, probe):
-            return False
-        # Each with a text of its own: routers send equal prompts to one replica.
-        more = (
-            has_plugin(server, endpoint, dialect, probe, text=f"{number}: hello")
-            for number in range(1, server.patience.n_replicas)
-        )
-        n_with = sum(await asyncio.gather(*more)) + 1
-        if n_with == server.patience.n_replicas:
-            return True
+        n_with = await n_with_plugin(server, endpoint, dialect, probe)
+        if n_with in (0, server.patience.n_replicas):
+            return n_with > 0
         self._note(
             f"behind {server.url} are replicas without the {probe.rule} plugin ({n_with} of"
             f" {server.patience.n_replicas} probes found it): the plugin is not used there, so that no"
