@@ -7,6 +7,9 @@ Stored runs with steps (or, for online:WARM-UP:WINDOW, confidences of tokens), o
 presets of the simulation with simulated step traces. Every rule sees the same trajectories in the same
 orders as plain sampling with the same vote (auto). Intervals are paired: 95% of 2,000 bootstraps over
 questions. "first 24" is a smaller budget. Of a run that is not complete the complete questions count.
+For rules that end trajectories "after_warmup" is what is left of the trajectories after the warm-up: of their
+tokens, of the right ones and of the others. A rule that ended any at random would leave equal shares of the
+last two.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from distrivote.evaluation.endings import Ender, left_of
 from distrivote.evaluation.experiments.base import Setting
 from distrivote.evaluation.experiments.stopping import (
     NUMBERS,
@@ -27,6 +31,7 @@ from distrivote.evaluation.experiments.stopping import (
     First,
     Plan,
     Replay,
+    costs_of,
     plan_named,
     replay,
 )
@@ -95,6 +100,22 @@ def row(name: str, ours: list[Replay], plain: list[Replay]) -> dict[str, Any]:
     }
 
 
+def after_warmup(ender: Ender, sets: list[PoolSet], budget: int) -> dict[str, float]:
+    """Return what a rule leaves of the trajectories after the warm-up, in the order of their numbers."""
+    order, late = np.arange(budget), slice(ender.controller.n_warmup, budget)
+    left = np.zeros((2, 3))  # with the rule and without: tokens, right ones, others
+    for pool in (pool for each in sets for pool in each.pools):
+        costs = costs_of(pool)
+        found = left_of(pool, order, costs, ender).costs
+        right = pool.correct[order][late]
+        whole = (found >= costs[order])[late]
+        left[0] += found[late].sum(), np.sum(right & whole), np.sum(~right & whole)
+        left[1] += costs[order][late].sum(), np.sum(right), np.sum(~right)
+    shares = 100 * left[0] / np.maximum(left[1], 1)
+    return {name: round(float(share), 1)
+            for name, share in zip(("tokens", "right", "others"), shares, strict=True)}  # fmt: skip
+
+
 def decision_times() -> dict[str, float]:
     """Return the processor time of a decision at the end of a step, and of a warm-up of 16, in ms."""
     rng = np.random.default_rng(0)
@@ -140,6 +161,8 @@ def main() -> None:
         plan = Plan(name, First(int(name[6:]))) if name.startswith("first ") else plan_named(name)
         found = [replay(each, plan, setting)[NUMBERS] for each in sets]
         rows.append(row(name, found, plain))
+        if plan.ender is not None:
+            rows[-1]["after_warmup"] = after_warmup(plan.ender, sets, options.budget)
         print(f"{rows[-1]} ({time.perf_counter() - begun:.0f} s)", file=sys.stderr, flush=True)
     sizes = {each.name: len(each.pools) for each in sets}
     whole = 100 * float(np.mean([each.right.mean() for each in plain]))

@@ -206,7 +206,8 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     notes = [f"each rule sees {min(setting.n_repeats, MOST_ORDERS)} orders of every question's trajectories"]
     unknown = [each.name for each in setting.sets if all((costs_of(p) == 1).all() for p in each.pools)]
     if unknown:
-        notes.append(f"{', '.join(unknown)}: no lengths are known, so that tokens are trajectories")
+        known = "no lengths are known (column n_tokens), so that tokens are trajectories"
+        notes.append(f"{', '.join(unknown)}: {known}")
     if bare and any(plan.ender is not None for plan in plans):
         names = ", ".join(bare)
         notes.append(f"{names}: no steps are recorded, so that no rule that ends trajectories is replayed")
