@@ -160,7 +160,7 @@ def _solve(
 ) -> _Asked:
     from distrivote.answers.mathverify import shared_verifier
     from distrivote.cli.ask_display import AskDisplay
-    from distrivote.engines.base import carried_out
+    from distrivote.engines.abilities import carried_out
     from distrivote.engines.choice import open_engine
     from distrivote.flow import sample_into
     from distrivote.nouns import count

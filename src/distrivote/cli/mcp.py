@@ -52,7 +52,7 @@ def mcp(
     caller wants another one, a budget. It returns the answer, its probability, the votes, the majority
     and a reply that gave the answer. The options of the vote and the model are those of ask.
     """
-    from distrivote.engines.base import carried_out
+    from distrivote.engines.abilities import carried_out
     from distrivote.engines.choice import open_engine
     from distrivote.integrations.mcp import Budgets, make_server, run_stdio
     from distrivote.poll import Poll, check_budget

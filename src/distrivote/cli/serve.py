@@ -251,7 +251,7 @@ def _serve(
 
     import uvicorn
 
-    from distrivote.engines.base import carried_out
+    from distrivote.engines.abilities import carried_out
     from distrivote.server.app import create_app
     from distrivote.server.connections import PatientProtocol
     from distrivote.steering import steering_of
