@@ -6,18 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Same, compared_by
+from distrivote.cli.column_options import By, TableOptions
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    OUTPUT,
-    BeliefOptions,
-    By,
-    FileAnswer,
-    Json,
-    Same,
-    TableOptions,
-    compared_by,
-)
+from distrivote.cli.options import OUTPUT, BeliefOptions, Json
 from distrivote.defaults import METHOD, PROMISE_CHANCE
 from distrivote.errors import InputError
 

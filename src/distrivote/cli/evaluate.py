@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Same, compared_by
+from distrivote.cli.column_options import By, TableOptions
 from distrivote.cli.console import open_console
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    OUTPUT,
-    By,
-    Data,
-    FileAnswer,
-    FileSignal,
-    Json,
-    Same,
-    TableOptions,
-    compared_by,
-)
+from distrivote.cli.options import OUTPUT, Data, FileSignal, Json
 from distrivote.cli.progress import ProgressDisplay
 from distrivote.defaults import EVALUATION_BUDGET, LEADERBOARD_BUDGET, N_REPEATS
 from distrivote.errors import InputError

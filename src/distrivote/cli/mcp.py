@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from distrivote.cli.answer_options import AnswerOptions
 from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import grouped
 from distrivote.cli.inputs import asked_inputs
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import AnswerOptions, BeliefOptions, MethodOptions, QuestionOptions
-from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, SamplingOptions, StopWhen
+from distrivote.cli.model_options import ModelOptions
+from distrivote.cli.options import BeliefOptions, MethodOptions, QuestionOptions
+from distrivote.cli.sampling_options import SamplingOptions, StopWhen
+from distrivote.cli.steering_options import OnlineOptions
 from distrivote.defaults import BUDGET, SERVER_MAX_BUDGET
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Same, compared_by
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import FileAnswer, Json, Method, Partial, Same, compared_by
+from distrivote.cli.options import Json, Method, Partial
 from distrivote.defaults import METHOD
 from distrivote.errors import InputError, UnknownNameError
 

@@ -12,10 +12,10 @@ from distrivote.cli.costs import MaxCost, Price, affordable
 from distrivote.cli.groups import grouped
 from distrivote.cli.interrupts import terminated_like_interrupted
 from distrivote.cli.messages import note, say
+from distrivote.cli.model_options import ModelOptions
 from distrivote.cli.options import Json, Partial
 from distrivote.cli.progress import ProgressDisplay, time_left
 from distrivote.cli.run_sampling import tell_how_to_go_on
-from distrivote.cli.sampling_options import ModelOptions
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:

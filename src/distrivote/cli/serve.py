@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from distrivote.cli.answer_options import Answer, RunCode, Same
 from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import say
-from distrivote.cli.options import Answer, BeliefOptions, MethodOptions, RunCode, Same
-from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc, SteeringName
+from distrivote.cli.model_options import ModelOptions
+from distrivote.cli.options import BeliefOptions, MethodOptions
+from distrivote.cli.sampling_options import MaxTokens
+from distrivote.cli.steering_options import Ssc, SteeringName
 from distrivote.cli.words import worded
 from distrivote.defaults import (
     ANSWER,
