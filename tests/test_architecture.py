@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ PACKAGE = Path(distrivote.__file__).parent
 
 # Data flows one way: a module imports only from its own line and the lines above it.
 LAYERS = [
-    {"defaults", "errors", "faces", "names", "nouns"},
+    {"defaults", "errors", "faces", "names", "nouns", "version"},
     {"prompts"},
     {"problem"},
     {"trajectory"},
@@ -144,6 +145,18 @@ def test_the_public_names_are_these() -> None:
     assert all(hasattr(distrivote, name) for name in distrivote.__all__)
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = distrivote.nothing_like_it
+
+
+def test_packages_need_no_import_of_their_own() -> None:
+    loaded_after(
+        "import distrivote\n"
+        "assert not {'distrivote.store', 'distrivote.evaluation'} & set(sys.modules)\n"
+        "assert distrivote.store.open_table and distrivote.evaluation.evaluate\n"
+    )
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert distrivote.__version__ == metadata.version("distrivote")
 
 
 def test_public_names_load_on_use_in_the_command() -> None:
