@@ -17,6 +17,7 @@ pool where no answer has one, every method is majority voting.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NamedTuple
 
@@ -109,10 +110,16 @@ class Pipeline:
     """The name by which it was imported; None: its name is made from its parts."""
 
     def __post_init__(self) -> None:
+        _check_part("vote", self.vote)
+        _check_part("filter", self.filter)
         if not hasattr(self.vote, "count"):
             object.__setattr__(self, "vote", OwnVote(own_of(METHOD, self.vote)))
         if self.filter is not None and not hasattr(self.filter, "split"):
             object.__setattr__(self, "filter", OwnFilter(own_of(FILTER, self.filter)))
+        if not isinstance(self.trust, Trust | None):
+            raise InputError(
+                f"the trust of a pipeline is {self.trust!r}", hint="give a Trust() or None", argument="trust"
+            )
         if self.reject and self.filter is None:
             raise InputError("a pipeline that rejects has no filter: give one, such as GmmFilter()")
         if self.released and any(type(part) in RELEASED for part in (self.filter, self.vote)):
@@ -221,6 +228,17 @@ class Pipeline:
             kept[rows] = members
             winners[rows], scores[rows] = self.vote.count(some, members)
         return Decision(winners, scores, kept, negative, rejected, splits)
+
+
+def _check_part(name: str, part: object) -> None:
+    """Raise for a class and for a text or a list: these have a method `count` or `split` too."""
+    if isinstance(part, type):
+        said, hint = f"the class {part.__name__}", f"give an object of it, such as {part.__name__}()"
+    elif isinstance(part, Sequence):
+        said, hint = repr(part), "give an object, or make the pipeline by parse_method('dis-gmm')"
+    else:
+        return
+    raise InputError(f"the {name} of a pipeline is {said}", hint=hint, argument=name)
 
 
 def _most_probable(electorate: Electorate, odds: FloatArray) -> IntArray:
