@@ -16,7 +16,7 @@ PACKAGE = Path(distrivote.__file__).parent
 
 # Data flows one way: a module imports only from its own line and the lines above it.
 LAYERS = [
-    {"defaults", "errors", "faces", "names", "nouns", "version"},
+    {"defaults", "errors", "faces", "names", "nouns", "programs", "version"},
     {"prompts"},
     {"problem"},
     {"trajectory"},
@@ -70,6 +70,7 @@ EDGE_FILES = {
     "generation/settings.py",
     "generation/sharing.py",
     "generation/worker.py",
+    "programs.py",
 }
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",
