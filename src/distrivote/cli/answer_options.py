@@ -65,7 +65,7 @@ Inputs = Annotated[
         "--inputs",
         metavar="FILE",
         help="With --run-code: also try the programs on these inputs, JSON Lines with a list of arguments"
-        " each; ask: model asks the model for some, once.",
+        " each. For ask, --inputs model asks the model for some.",
         show_default=False,
         rich_help_panel=VOTE,
     ),

@@ -55,7 +55,7 @@ def calibrate(
         float | None,
         typer.Option(
             metavar="A",
-            help="Fit nothing; count from which probability on at most this share of answers is wrong, for"
+            help="Fit nothing; find the probability from which at most this share of answers is wrong, for"
             " --max-error of ask, vote and serve.",
             show_default=False,
             rich_help_panel=_PROMISE,
@@ -64,7 +64,7 @@ def calibrate(
     method: Annotated[
         str,
         typer.Option(
-            "--method", "-m", metavar="NAME", help="Whose answers are counted.", rich_help_panel=_PROMISE
+            "--method", "-m", metavar="NAME", help="The method that votes.", rich_help_panel=_PROMISE
         ),
     ] = METHOD,
     budget: Annotated[

@@ -37,8 +37,8 @@ class ColumnOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="logprob: the confidences are mean log-probabilities, and exp of them counts; logit: their"
-            " sigmoid does.",
+            help="logprob: the confidences are mean log-probabilities, and votes use their exp; logit: votes"
+            " use their sigmoid.",
             show_default=False,
         ),
     ] = None

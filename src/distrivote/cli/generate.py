@@ -124,8 +124,8 @@ def generate(
         int | None,
         typer.Option(
             metavar="N",
-            help="Trajectories of all questions together, spread to where they help most; --budget is the"
-            " most of one question.",
+            help="Trajectories of all questions together, given to the questions that gain most; --budget"
+            " limits each question.",
             rich_help_panel=SamplingOptions.panel,
             show_default=False,
         ),

@@ -110,8 +110,8 @@ class BeliefOptions(OptionGroup):
         float | None,
         typer.Option(
             metavar="A",
-            help="Withhold so much that at most this share of the given answers is wrong: proven for"
-            " questions like those of distrivote calibrate --max-error, whose file --calibration names.",
+            help="Withhold answers so that at most this share of the others is wrong. This needs the"
+            " --calibration of distrivote calibrate --max-error, and holds for questions like its own.",
             show_default=False,
         ),
     ] = None
@@ -201,7 +201,10 @@ class StorageOptions(OptionGroup):
 
     texts: Texts = True
     token_confidences: Annotated[
-        bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
+        bool,
+        typer.Option(
+            "--token-confidences/--no-token-confidences", help="Store a confidence for every token."
+        ),
     ] = False
 
     def keep(self) -> Keep:

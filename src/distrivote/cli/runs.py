@@ -222,8 +222,8 @@ def _print_classes(run: Run, question_id: str) -> None:
 def compact(run: _RunArgument, same: Same = None, partial: Partial = False) -> None:
     """Merge a run's parts into few, and store which answers are the same and which are right.
 
-    Verdicts of another grader or version are computed again. --same becomes the run's rule of comparison
-    on.
+    Verdicts of another grader or version are computed again. From then on, the run's answers are compared by
+    the rule that --same names.
     """
     from distrivote.nouns import count, verb
     from distrivote.store.runs.compaction import compact as merge

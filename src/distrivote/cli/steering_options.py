@@ -43,8 +43,8 @@ AsPublished = Annotated[
     bool,
     typer.Option(
         "--as-published",
-        help="As the authors' released code does it (see docs/method.md), to compare with their numbers:"
-        " by default with --split exact; not with servers.",
+        help="Reflect as the authors' released code does, to compare with their numbers (see"
+        " docs/method.md). --split is then exact by default. Not for servers.",
     ),
 ]
 SteeringName = Annotated[
