@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from distrivote.solution import Solution
     from distrivote.steering import BudgetForcing, DeepConfOnline, DistriVotingOnline, SelfStepConf
     from distrivote.trajectory import Trajectory
-    from distrivote.version import __version__
+    from distrivote.version import __version__ as __version__
     from distrivote.voting.ballot import Ballot, ballot_of, from_openai, from_vllm
     from distrivote.voting.methods import METHODS, parse_method
     from distrivote.voting.pipeline import Pipeline
@@ -76,7 +76,6 @@ __all__ = [
     "Tally",
     "Trajectory",
     "UnknownNameError",
-    "__version__",
     "asample",
     "asolve",
     "ballot_of",
