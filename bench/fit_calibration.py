@@ -24,10 +24,10 @@ from distrivote.evaluation.calibrating import WinnerTable, rows_of
 from distrivote.evaluation.loading import load_pool_sets
 from distrivote.evaluation.reliability import brier_score, calibration_error
 from distrivote.simulation.model import Simulation, draw
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.evidence import evidence_of
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import parse_method
-from distrivote.voting.pipeline import Electorate
 from distrivote.voting.probability import Calibration, features, fit
 from distrivote.voting.trust import Trust
 

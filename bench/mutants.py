@@ -1,6 +1,6 @@
 """Do the tests notice when the core is wrong? Faults put into it on purpose; prints JSON.
 
-    python bench/mutants.py [--sample 300] [--seed 0] [--under PATH ...] [--only NUMBER ...]
+    python bench/mutants.py [--sample 300] [--seed 0] [--under PATH ...] [--only NUMBER ...] [--keep FILE]
 
 Not part of CI: 300 mutants take most of an hour of one core, and some are no faults at all. A mutant is a
 file of voting or SelfStepConf with one small change: another operator, a bound or a constant moved by one, a
@@ -8,7 +8,8 @@ condition turned round, a statement or an argument left out. It is killed if a t
 pass. A first run without any change finds which tests run which lines; a mutant then meets the tests that
 run its statement, cheapest first. Every mutant gets a process of its own, forked from one that has the
 libraries loaded, with a limit of processor time. Nothing is written to the tree. `--under` takes the sample
-from files whose path holds one of these words, `--only` runs some again by their numbers.
+from files whose path holds one of these words, `--only` runs some again by their numbers. `--keep` records
+each fate in a file, and does not run again what is recorded there for the same source and tests.
 
 Left out, since nobody's result depends on them: annotations, docstrings, decorators, protocols, `__slots__`,
 `strict=` (a check of our own), whatever stands inside a `raise`, the words of f-strings, and texts with a
@@ -22,6 +23,7 @@ import ast
 import contextlib
 import copy
 import gc
+import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -407,15 +409,46 @@ def tried(mutant: Mutant, tests: list[str], known: Baseline) -> str:
     return FATES.get(code, "broken")
 
 
-def fates_of(mutants: list[Mutant], known: Baseline, half: int) -> dict[Mutant, str]:
-    """Return the fate of each mutant under the cheap half of its tests, or the other."""
-    fates: dict[Mutant, str] = {}
-    for mutant in mutants:
-        fates[mutant] = tried(mutant, halves(tests_for(mutant, known), known)[half], known)
-        if fates[mutant] != "killed":
-            print(fates[mutant], described(mutant), file=sys.stderr, flush=True)
-    print(f"{('cheap', 'other')[half]} tests: {dict(Counter(fates.values()))}", file=sys.stderr, flush=True)
-    return fates
+class Record:
+    """The fates that are known, also in a file if one is given, so that an interrupted run can go on."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._tree = digest()
+        self.fates: dict[int, str] = {}
+        if path is not None and path.exists():
+            lines = (line.split("\t") for line in path.read_text().splitlines())
+            self.fates = {int(number): fate for tree, number, fate in lines if tree == self._tree}
+
+    def add(self, mutant: Mutant, fate: str) -> None:
+        self.fates[mutant.number] = fate
+        if self._path is not None:
+            with self._path.open("a") as file:
+                file.write(f"{self._tree}\t{mutant.number}\t{fate}\n")
+
+
+def digest() -> str:
+    """Return what tells one state of the source and the tests from another."""
+    found = hashlib.sha256()
+    for path in sorted(path for folder in (SOURCE, ROOT / "tests") for path in folder.rglob("*.py")):
+        found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
+
+
+def try_all(mutants: list[Mutant], known: Baseline, record: Record) -> None:
+    """Record the fate of each mutant: under the cheap half of its tests, then under the other."""
+    for half, name in enumerate(("cheap", "other")):
+        fates = []
+        for mutant in mutants:
+            if mutant.number in record.fates:
+                continue
+            fates.append(tried(mutant, halves(tests_for(mutant, known), known)[half], known))
+            # One that survives the cheap half has no fate yet: which tests are cheap differs from run to run.
+            if half or fates[-1] != "survived":
+                record.add(mutant, fates[-1])
+            if fates[-1] != "killed":
+                print(fates[-1], described(mutant), file=sys.stderr, flush=True)
+        print(f"{name} tests: {dict(Counter(fates))}", file=sys.stderr, flush=True)
 
 
 def described(mutant: Mutant) -> str:
@@ -428,7 +461,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--under", nargs="*", metavar="PATH")
     parser.add_argument("--only", type=int, nargs="*", metavar="NUMBER")
+    parser.add_argument("--keep", type=Path, metavar="FILE")
     args = parser.parse_args()
+    record = Record(None if args.keep is None else args.keep.resolve())
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE))
     mutants = all_mutants()
@@ -446,11 +481,10 @@ def main() -> int:
     if not isinstance(known, Baseline) or known.code:
         sys.exit("the tests fail or do not end without any change: mend them first")
     print(f"{len(known.seconds)} tests, {sum(known.seconds.values()):.0f} s", file=sys.stderr, flush=True)
-    fates = fates_of(sorted(chosen), known, 0)
-    fates |= fates_of([mutant for mutant, fate in fates.items() if fate == "survived"], known, 1)
+    try_all(sorted(chosen), known, record)
     by_fate: dict[str, list[str]] = {fate: [] for fate in ("killed", "survived", "timed out", "broken")}
-    for mutant, fate in fates.items():
-        by_fate[fate].append(described(mutant))
+    for mutant in sorted(chosen):
+        by_fate[record.fates[mutant.number]].append(described(mutant))
     counts = {fate: len(some) for fate, some in by_fate.items()}
     which = {fate: some for fate, some in by_fate.items() if fate != "killed"}
     print(json.dumps({"mutants": len(mutants), "sample": len(chosen), **counts, "which": which}, indent=2))

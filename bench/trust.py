@@ -31,9 +31,9 @@ from distrivote.evaluation.winners import WHOLE_RUN, Votes, votes_of
 from distrivote.simulation.model import Simulation, draw, simulate, with_auroc
 from distrivote.simulation.preset_models import Preset, presets
 from distrivote.store.tables.source import Columns
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import parse_method
-from distrivote.voting.pipeline import Electorate
 from distrivote.voting.probability import Calibration
 from distrivote.voting.signals import combine
 from distrivote.voting.vote import vote, vote_batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ PACKAGE = Path(distrivote.__file__).parent
 
 # Data flows one way: a module imports only from its own line and the lines above it.
 LAYERS = [
-    {"defaults", "errors", "faces", "names", "nouns"},
+    {"defaults", "errors", "faces", "names", "nouns", "programs", "version"},
     {"prompts"},
     {"problem"},
     {"trajectory"},
@@ -58,8 +59,9 @@ EDGE_FILES = {
     "answers/mathverify.py",
     "answers/mathprocess.py",
     "answers/mathworker.py",
-    "evaluation/loading.py",
     "evaluation/published.py",
+    "evaluation/run_pools.py",
+    "evaluation/table_pools.py",
     "generation/batch.py",
     "generation/cluster.py",
     "generation/collector.py",
@@ -68,6 +70,7 @@ EDGE_FILES = {
     "generation/settings.py",
     "generation/sharing.py",
     "generation/worker.py",
+    "programs.py",
 }
 WORLDLY = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess",
@@ -144,6 +147,18 @@ def test_the_public_names_are_these() -> None:
     assert all(hasattr(distrivote, name) for name in distrivote.__all__)
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = distrivote.nothing_like_it
+
+
+def test_packages_need_no_import_of_their_own() -> None:
+    loaded_after(
+        "import distrivote\n"
+        "assert not {'distrivote.store', 'distrivote.evaluation'} & set(sys.modules)\n"
+        "assert distrivote.store.open_table and distrivote.evaluation.evaluate\n"
+    )
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert distrivote.__version__ == metadata.version("distrivote")
 
 
 def test_public_names_load_on_use_in_the_command() -> None:

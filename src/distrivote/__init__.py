@@ -1,6 +1,7 @@
 """Ask a language model the same question N times and believe the right answer.
 
-Every public name, with the module it comes from; each is loaded on first use.
+Every public name, with the module it comes from. Each is loaded on first use, and so are the packages that
+have a face of their own: `distrivote.store`, `distrivote.evaluation` and others.
 """
 
 from typing import TYPE_CHECKING
@@ -8,6 +9,15 @@ from typing import TYPE_CHECKING
 from distrivote.faces import face
 
 if TYPE_CHECKING:
+    from distrivote import benchmarks as benchmarks
+    from distrivote import engines as engines
+    from distrivote import evaluation as evaluation
+    from distrivote import pools as pools
+    from distrivote import report as report
+    from distrivote import scorers as scorers
+    from distrivote import simulation as simulation
+    from distrivote import steering as steering
+    from distrivote import store as store
     from distrivote.answers.equality import Equality, equality
     from distrivote.engines.base import SamplingParams
     from distrivote.engines.choice import open
@@ -30,6 +40,7 @@ if TYPE_CHECKING:
     from distrivote.solution import Solution
     from distrivote.steering import BudgetForcing, DeepConfOnline, DistriVotingOnline, SelfStepConf
     from distrivote.trajectory import Trajectory
+    from distrivote.version import __version__ as __version__
     from distrivote.voting.ballot import Ballot, ballot_of, from_openai, from_vllm
     from distrivote.voting.methods import METHODS, parse_method
     from distrivote.voting.pipeline import Pipeline
@@ -103,6 +114,7 @@ __getattr__ = face(
         "solution": "Solution",
         "steering": "BudgetForcing DeepConfOnline DistriVotingOnline SelfStepConf",
         "trajectory": "Trajectory",
+        "version": "__version__",
         "voting.ballot": "Ballot ballot_of from_openai from_vllm",
         "voting.methods": "METHODS parse_method",
         "voting.pipeline": "Pipeline",
@@ -110,4 +122,5 @@ __getattr__ = face(
         "voting.tally": "Outcome Split Tally",
         "voting.vote": "elect vote vote_batch",
     },
+    packages="benchmarks engines evaluation pools report scorers simulation steering store",
 )

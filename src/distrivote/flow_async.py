@@ -19,7 +19,8 @@ from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.names import OwnAnswer
 from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
-from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
+from distrivote.engines.abilities import AsyncEngine
+from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_inputs, model_judge
 from distrivote.errors import EngineError
 from distrivote.flow import problem_for, progress_sum, sample_into

@@ -5,39 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from distrivote.cli.main import main
+from cli.command import Command, Result
 from distrivote.simulation.model import Simulation, draw
 from distrivote.store.calibrations import read_calibration
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Result]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: object) -> Result:
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, arguments)])
-        out, err = capsys.readouterr()
-        assert isinstance(left.value.code, int)
-        return Result(left.value.code, out, err)
-
-    return run
 
 
 def table(out: str) -> list[dict[str, str]]:

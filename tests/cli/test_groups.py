@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from distrivote.cli.column_options import ColumnOptions
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.help import Command
-from distrivote.cli.options import ColumnOptions
-from distrivote.cli.sampling_options import OnlineOptions, SteeringOptions
+from distrivote.cli.steering_options import OnlineOptions, SteeringOptions
 from distrivote.errors import InputError
 from distrivote.splitting import splitter
 from distrivote.steering import DeepConfOnline, DistriVotingOnline, SelfStepConf

@@ -5,42 +5,23 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from distrivote.cli.main import main
+from cli.command import Command
 
 ROOT = Path(__file__).parents[2]
 DATA = str(ROOT / "tests" / "data")
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Run a command in an empty folder with an empty cache."""
     monkeypatch.setenv("DISTRIVOTE_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("DISTRIVOTE_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> Result:
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, arguments)])
-        out, err = capsys.readouterr()
-        assert isinstance(left.value.code, int)
-        return Result(left.value.code, out, err)
-
-    return run
+    return command
 
 
 def rows(out: str) -> list[dict[str, str]]:
@@ -48,7 +29,7 @@ def rows(out: str) -> list[dict[str, str]]:
     return [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
 
 
-def test_the_sets_are_listed_with_what_is_at_hand(run: Run) -> None:
+def test_the_sets_are_listed_with_what_is_at_hand(run: Command) -> None:
     code, out, err = run("pools", "--data", DATA)
     assert (code, err) == (0, "")
     found = {row["name"]: row for row in rows(out)}
@@ -68,7 +49,7 @@ def test_the_sets_are_listed_with_what_is_at_hand(run: Run) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["prefix-consistency"], ["boinf"]])
 def test_a_terminal_of_80_columns_is_wide_enough(
-    arguments: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
@@ -77,7 +58,7 @@ def test_a_terminal_of_80_columns_is_wide_enough(
     assert "prefix-consistency" in out or arguments == ["boinf"]
 
 
-def test_one_set_is_told_in_full(run: Run) -> None:
+def test_one_set_is_told_in_full(run: Command) -> None:
     code, out, _ = run("pools", "boinf/gpqa_diamond")
     assert code == 0
     facts, table = out.split("\n\n", 1)
@@ -89,7 +70,7 @@ def test_one_set_is_told_in_full(run: Run) -> None:
     assert len(rows(table)) == 6
 
 
-def test_json_has_the_files_with_their_checksums(run: Run) -> None:
+def test_json_has_the_files_with_their_checksums(run: Command) -> None:
     document = json.loads(run("pools", "boinf/aime2024/Qwen3-4B", "--json", "--data", DATA).out)
     (pool,) = document["pools"]
     assert pool["at hand"] == "yes"
@@ -99,14 +80,14 @@ def test_json_has_the_files_with_their_checksums(run: Run) -> None:
     assert len(json.loads(run("pools", "--json").out)) == 6
 
 
-def test_an_unknown_set_is_one_sentence(run: Run) -> None:
+def test_an_unknown_set_is_one_sentence(run: Command) -> None:
     code, out, err = run("pools", "boif")
     assert (code, out) == (2, "")
     assert err.startswith("distrivote: error: unknown pool 'boif': did you mean boinf")
     assert err.count("\n") == 1
 
 
-def test_a_folder_that_is_none_is_named_with_the_option(run: Run) -> None:
+def test_a_folder_that_is_none_is_named_with_the_option(run: Command) -> None:
     assert "leave it out" in run("pools", "--data", "nowhere").err
     assert "name one with --data or DISTRIVOTE_DATA" in run("pools", "--data", "nowhere").err
 
@@ -115,7 +96,7 @@ def test_a_folder_that_is_none_is_named_with_the_option(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_pool_is_evaluated_by_its_name(run: Run) -> None:
+def test_a_pool_is_evaluated_by_its_name(run: Command) -> None:
     options = ("--data", DATA, "-m", "auto", "--repeats", 1, "--budget", 8, "--workers", 1)
     code, out, err = run("evaluate", "pools:brumo", *options)
     assert code == 0, err
@@ -125,19 +106,21 @@ def test_a_pool_is_evaluated_by_its_name(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_vote_takes_one_pool_with_its_signal(run: Run) -> None:
+def test_a_vote_takes_one_pool_with_its_signal(run: Command) -> None:
     code, out, _ = run("vote", "pools:boinf/aime2024/Qwen3-4B", "--data", DATA, "-m", "wsc", "--json")
     assert code == 0
     assert len(json.loads(out)["questions"]) == 30
 
 
-def test_a_vote_on_several_pools_is_refused(run: Run) -> None:
+def test_a_vote_on_several_pools_is_refused(run: Command) -> None:
     code, _, err = run("vote", "pools:boinf", "--data", DATA)
     assert code == 2
     assert "pools:boinf has 35 pools: name one, such as pools:boinf/aime2024/AM-Thinking-v1" in err
 
 
-def test_without_the_file_the_error_says_where_to_put_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_file_the_error_says_where_to_put_it(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
     code, _, err = run("evaluate", "pools:boinf/aime2024/Qwen3-4B")
     assert code == 1
@@ -152,7 +135,7 @@ def test_without_the_file_the_error_says_where_to_put_it(run: Run, monkeypatch: 
 VOTE = "import numpy as np\n\n\ndef latest(classes, confidences):\n    return int(classes[-1])\n"
 
 
-def test_a_new_vote_stands_in_the_leaderboard_by_one_command(run: Run, tmp_path: Path) -> None:
+def test_a_new_vote_stands_in_the_leaderboard_by_one_command(run: Command, tmp_path: Path) -> None:
     (tmp_path / "my_latest_vote.py").write_text(VOTE)
     board = ["evaluate", "-e", "leaderboard", "pools:brumo", "--data", DATA, "--repeats", 2]
     code, out, err = run(*board, "-m", "my_latest_vote:latest", "-o", "board.md", "-o", "board.json")
@@ -165,7 +148,7 @@ def test_a_new_vote_stands_in_the_leaderboard_by_one_command(run: Run, tmp_path:
     assert document["settings"]["budget"] == 32
 
 
-def test_the_leaderboard_takes_files_and_runs_as_well(run: Run) -> None:
+def test_the_leaderboard_takes_files_and_runs_as_well(run: Command) -> None:
     answers = str(ROOT / "examples" / "answers.jsonl")
     code, out, err = run("evaluate", answers, "-e", "leaderboard", "--budget", 16, "--repeats", 2)
     assert code == 0, err
@@ -173,7 +156,7 @@ def test_the_leaderboard_takes_files_and_runs_as_well(run: Run) -> None:
     assert "experiment\ttable\trank" in out
 
 
-def test_a_leaderboard_without_pools_says_what_to_do(run: Run) -> None:
+def test_a_leaderboard_without_pools_says_what_to_do(run: Command) -> None:
     code, _, err = run("evaluate", "-e", "leaderboard")
     assert code == 2
     assert "no published pools are at hand: name some, as in pools:boinf, or a folder" in err
@@ -181,7 +164,7 @@ def test_a_leaderboard_without_pools_says_what_to_do(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_the_leaderboard_ranks_the_pools_at_hand_without_being_told(run: Run) -> None:
+def test_the_leaderboard_ranks_the_pools_at_hand_without_being_told(run: Command) -> None:
     code, out, err = run("evaluate", "-e", "leaderboard", "--data", DATA, "--repeats", 2)
     assert code == 0, err
     assert out.count("boinf/aime2024/") == 22  # two tables have a row for each

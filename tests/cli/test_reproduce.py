@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distrivote import SamplingParams, Trajectory
+from counted_engine import CountedEngine
 from distrivote.cli.main import main
-from distrivote.engines.base import Job, Progress, Sampled, in_turn
 from distrivote.evaluation.paper import grid
-from distrivote.problem import Message
 from distrivote.steering import Controller
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.run import Run
@@ -37,47 +34,15 @@ SMALL = ["--benchmark", "q.jsonl", "--scale", "0.03125"]
 """16 trajectories of every question."""
 
 
-class FakeEngine:
-    """Says what depends on the question, the number and the controller; ends by an interrupt if told to."""
+class FakeEngine(CountedEngine):
+    """Is right, 4, in six of ten; surer if it is, and if it is steered."""
 
-    name, model, concurrent = "embedded", "fake", True
+    model = "fake"
 
-    def __init__(self, n_before_interrupt: int | None = None) -> None:
-        self.n_made, self._most = 0, n_before_interrupt
-        self.n_closed = 0
-
-    def sample(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        params: SamplingParams,
-        controller: Controller | None = None,
-        *,
-        indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,  # noqa: ARG002
-    ) -> Generator[Trajectory]:
-        for index in range(n) if indices is None else indices:
-            if self.n_made == self._most:
-                raise KeyboardInterrupt
-            rng = np.random.default_rng([params.seed, index, len(messages[-1].content)])
-            right = rng.random() < 0.6
-            tokens = ("Let me see.\n\n", f"It is \\boxed{{{4 if right else rng.integers(5, 8)}}}.")
-            level = 10.0 + 3 * right + rng.normal() + (controller is not None)
-            top = np.full((2, 20), -level)
-            self.n_made += 1
-            yield Trajectory("".join(tokens), tokens, top, np.full(2, -0.1), "stop", index=index)
-
-    def sample_all(
-        self,
-        jobs: Sequence[Job],
-        controller: Controller | None = None,
-        *,
-        watch: Callable[[Progress], None] | None = None,
-    ) -> Generator[Sampled]:
-        return in_turn(self, jobs, controller, watch=watch)
-
-    def close(self) -> None:
-        self.n_closed += 1
+    def reply(self, rng: np.random.Generator, controller: Controller | None) -> tuple[int, float]:
+        right = rng.random() < 0.6
+        answer = 4 if right else int(rng.integers(5, 8))
+        return answer, 10.0 + 3 * right + rng.normal() + (controller is not None)
 
 
 @pytest.fixture(autouse=True)

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from distrivote.cli.main import main
+from cli.command import Command
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Row
 from formulas import ANSWERS, FORMULA, NUMBER, OTHER, TRUTH, formula_rows, formula_run, hide_math_verify
 
 needs_math_verify = pytest.mark.skipif(find_spec("math_verify") is None, reason="needs math-verify")
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Result]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: object) -> Result:
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, arguments)])
-        out, err = capsys.readouterr()
-        assert isinstance(left.value.code, int)
-        return Result(left.value.code, out, err)
-
-    return run
 
 
 @pytest.fixture

@@ -8,22 +8,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import distrivote
+from counted_engine import CountedEngine
 from distrivote import InputError, Problem, SamplingParams, Trajectory, generate_run
 from distrivote.benchmarks import Benchmark, load
 from distrivote.cli.main import main
-from distrivote.engines.base import Job, Progress, Sampled, in_turn
 from distrivote.engines.choice import EngineChoice
 from distrivote.generation import deferred
 from distrivote.generation.cluster import Cluster
 from distrivote.generation.run import RunInterrupted, RunProgress
-from distrivote.problem import Message
 from distrivote.steering import Controller
 from distrivote.store.runs.rows import Keep
 from distrivote.store.runs.run import Run
@@ -32,47 +31,13 @@ from engines.scripted_server import ScriptedServer, Token, ToyServer
 PARAMS = SamplingParams(max_tokens=256, seed=3)
 
 
-class FakeEngine:
-    """Says what depends on the question and the number alone; ends by an interrupt if told to."""
+class FakeEngine(CountedEngine):
+    """Says 4, 5 or 6."""
 
-    name, model, concurrent = "embedded", "smollm2-135m", True
+    model = "smollm2-135m"
 
-    def __init__(self, n_before_interrupt: int | None = None) -> None:
-        self.n_made, self._most = 0, n_before_interrupt
-        self.n_closed = 0
-
-    def sample(
-        self,
-        messages: Sequence[Message],
-        n: int,
-        params: SamplingParams,
-        controller: Controller | None = None,  # noqa: ARG002
-        *,
-        indices: Sequence[int] | None = None,
-        watch: Callable[[Progress], None] | None = None,
-    ) -> Generator[Trajectory]:
-        for index in range(n) if indices is None else indices:
-            if self.n_made == self._most:
-                raise KeyboardInterrupt
-            rng = np.random.default_rng([params.seed, index, len(messages[-1].content)])
-            tokens = ("Let me see.\n\n", f"It is \\boxed{{{rng.integers(4, 7)}}}.")
-            top = np.full((2, 20), -10.0 - rng.normal())
-            self.n_made += 1
-            if watch is not None:
-                watch(Progress(2 * self.n_made, 1, 0))
-            yield Trajectory("".join(tokens), tokens, top, np.full(2, -0.1), "stop", index=index)
-
-    def sample_all(
-        self,
-        jobs: Sequence[Job],
-        controller: Controller | None = None,
-        *,
-        watch: Callable[[Progress], None] | None = None,
-    ) -> Generator[Sampled]:
-        return in_turn(self, jobs, controller, watch=watch)
-
-    def close(self) -> None:
-        self.n_closed += 1
+    def reply(self, rng: np.random.Generator, controller: Controller | None) -> tuple[int, float]:  # noqa: ARG002
+        return int(rng.integers(4, 7)), 10.0 + rng.normal()
 
 
 def stored(path: Path) -> list[tuple[object, ...]]:

@@ -92,6 +92,13 @@ def test_the_unit_of_the_confidences_does_not_matter_for_leads(pool):
     assert one == pytest.approx(two, abs=1e-9)
 
 
+def test_ties_are_shared_in_every_pool_of_a_batch():
+    ranked = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 2.0, 4.0], [1.0, 2.0, 4.0, 4.0]])
+    together = rank_scores(ranked, np.full(3, 4))
+    assert together.tolist() == [pytest.approx(scores_of(*row)) for row in ranked]
+    assert together[2, 2] == together[2, 3]
+
+
 def test_equal_confidences_share_the_mean_of_their_scores():
     outer, inner = NormalDist().inv_cdf(7 / 8), NormalDist().inv_cdf(5 / 8)
     assert scores_of(5.0, 7.0, 7.0, 7.0) == pytest.approx([-outer, outer / 3, outer / 3, outer / 3])

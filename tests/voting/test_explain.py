@@ -198,3 +198,8 @@ def test_a_cut_has_as_many_digits_as_it_needs(cut: float, means: tuple[float, fl
 def test_a_single_vote_that_is_left_after_a_rejection_is_told() -> None:
     told = vote(["2", "20"], [6.7, 5.9], method="dis-gmm").explain()
     assert "its 1 vote left the pool. The other 1 is kept." in told
+
+
+def test_why_there_is_no_probability_is_told() -> None:
+    why = "A text has no probability of being right"
+    assert f"{why}." in vote("aab", [3.0, 2.0, 1.0]).without_probability(why).explain().splitlines()

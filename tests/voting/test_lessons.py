@@ -146,6 +146,25 @@ def test_agreed_questions_turn_the_direction_of_contested_ones():
     assert np.dot(np.sum(down.weights, axis=1), GAINS) < 0.05
 
 
+def test_contested_questions_tell_the_strength_and_not_its_sign():
+    # Their votes favour the answer with the higher scores; the agreed questions say that it misleads.
+    contested = [([5, 3], [1.5, -1.5])] * 12
+    down = learned(evidence(*contested, *[([9, 1], [-1.0, 1.0])] * 40))._belief().sum(axis=(1, 2))
+    ratios = down[STRENGTHS < 0][::-1] / down[STRENGTHS > 0]
+    assert ratios == pytest.approx(np.full_like(ratios, ratios[0]))
+    assert ratios[0] > 1
+
+
+def test_the_spread_is_a_half_before_anything_is_learned():
+    belief = Lessons()._belief().sum(axis=(0, 1))
+    assert SPREADS[belief.argmax()] == 0.5
+
+
+def test_a_question_that_teaches_nothing_is_left_out_of_those_that_do():
+    telling, silent = ([3, 2], [1.0, -1.0]), ([3, 2], [0.0, 0.0])
+    assert learned(evidence(telling, silent, within=0.0)).n_questions == 1
+
+
 # Whole runs
 
 

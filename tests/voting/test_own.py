@@ -95,6 +95,24 @@ def test_what_is_no_method_is_one_sentence() -> None:
         distrivote.vote("ab", [1, 2], method=lambda a, b, c: 0)  # noqa: ARG005
 
 
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({"vote": "sc"}, r"the vote of a pipeline is 'sc': .*parse_method\("),
+        ({"vote": WeightedVote(), "filter": "gmm"}, "the filter of a pipeline is 'gmm'"),
+        ({"vote": ["sc"]}, r"the vote of a pipeline is \['sc'\]"),
+        ({"vote": WeightedVote}, r"the vote of a pipeline is the class WeightedVote: .* WeightedVote\(\)"),
+        ({"vote": WeightedVote(), "filter": TopFilter}, "the filter of a pipeline is the class TopFilter"),
+        ({"vote": TopFilter()}, "the method 'TopFilter' is"),
+        ({"vote": WeightedVote(), "filter": WeightedVote()}, "the filter 'WeightedVote' is"),
+        ({"vote": WeightedVote(), "trust": 0.5}, r"the trust of a pipeline is 0.5: give a Trust\(\)"),
+    ],
+)
+def test_an_invalid_part_of_a_pipeline_is_one_sentence(parts: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Pipeline(**parts)  # type: ignore[arg-type]
+
+
 def test_a_filter_that_returns_no_number_fails_when_it_is_made() -> None:
     with pytest.raises(InputError, match="returned none for a cut"):
         OwnFilter(Own("mine:cut", lambda _confidences: "none"))

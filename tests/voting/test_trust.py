@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import distrivote
 import naive
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import parse_method
-from distrivote.voting.pipeline import Electorate, Pipeline
+from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.trust import GAINS, SPREADS, VOTES, Trust, as_weights
 from distrivote.voting.votes import MajorityVote

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import distrivote
 import strategies
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.evidence import evidence_of
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.methods import METHODS
-from distrivote.voting.pipeline import Electorate
 
 READING = [name for name in METHODS if name not in ("sc", "auto") and "meanshift" not in name]
 READING += ["sc-gmm", "borda-top50"]

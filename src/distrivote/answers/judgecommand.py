@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
-import shlex
-import shutil
 import subprocess
 import threading
 from collections.abc import Sequence
 from types import TracebackType
 
-from distrivote.errors import EngineError, InputError
+from distrivote.errors import EngineError
+from distrivote.programs import Program, end
 
 SECONDS = 60.0
 """The timeout for one verdict of a command, in seconds."""
@@ -28,8 +27,8 @@ _VERDICTS = {"yes": True, "true": True, "1": True, "no": False, "false": False, 
 class CommandJudge:
     """A judge (answers/judge.py) that runs a user's command; close it, or use it in a `with` statement."""
 
-    def __init__(self, command: Sequence[str], question: str, seconds: float) -> None:
-        self.command = tuple(command)
+    def __init__(self, program: Program, question: str, seconds: float) -> None:
+        self.program = program
         self.question = question
         self.seconds = seconds
         self._process: subprocess.Popen[str] | None = None
@@ -45,7 +44,7 @@ class CommandJudge:
         if said is None:
             code = None if self._process is None else self._process.wait()
             self.close()
-            raise EngineError(f"the judge {self._shown} ended without an answer (exit code {code})")
+            raise EngineError(f"the judge {self.program.shown} ended without an answer (exit code {code})")
         self._has_answered = True
         return _VERDICTS.get(said.strip().strip('."').lower())
 
@@ -61,7 +60,7 @@ class CommandJudge:
         except queue.Empty:
             self.close()
             raise EngineError(
-                f"the judge {self._shown} gave no answer within {self.seconds:g} s",
+                f"the judge {self.program.shown} gave no answer within {self.seconds:g} s",
                 hint="it must write a line, and flush it, for every line that it reads",
             ) from None
 
@@ -71,12 +70,7 @@ class CommandJudge:
         self._has_answered = False
         if process is None:
             return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        end(process)
 
     def __enter__(self) -> CommandJudge:
         return self
@@ -86,26 +80,11 @@ class CommandJudge:
     ) -> None:
         self.close()
 
-    @property
-    def _shown(self) -> str:
-        return repr(shlex.join(self.command))
-
     def _running(self) -> subprocess.Popen[str]:
         if self._process is not None and self._lines.empty() and self._process.poll() is None:
             return self._process
         self.close()
-        try:
-            process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            raise InputError(
-                f"the judge {self._shown} can't be started ({error.strerror})", argument="same"
-            ) from None
+        process = self.program.start()
         self._process, self._lines = process, queue.SimpleQueue()
         threading.Thread(target=_read, args=(process, self._lines), daemon=True).start()
         return process
@@ -113,29 +92,16 @@ class CommandJudge:
 
 def command_judge(command: str | Sequence[str], question: str = "", seconds: float = SECONDS) -> CommandJudge:
     """Return a judge that asks a command; a string is split as a shell does, but no shell is used."""
-    return CommandJudge(_words(command), question, seconds)
+    return CommandJudge(_program(command), question, seconds)
 
 
-def checked_command(command: str) -> list[str]:
+def checked_command(command: str) -> tuple[str, ...]:
     """Return the words of a command; raises InputError before any sampling if there is no such program."""
-    words = _words(command)
-    if shutil.which(words[0]) is None:
-        raise InputError(
-            f"the judge {command!r} can't be started: there is no program {words[0]!r}", argument="same"
-        )
-    return words
+    return _program(command).check().words
 
 
-def _words(command: str | Sequence[str]) -> list[str]:
-    try:
-        words = shlex.split(command) if isinstance(command, str) else list(command)
-    except ValueError as error:
-        raise InputError(
-            f"the judge {command!r} can't be read as a command ({error})", argument="same"
-        ) from None
-    if not words:
-        raise InputError("the judge has no command", hint="name a program", argument="same")
-    return words
+def _program(command: str | Sequence[str]) -> Program:
+    return Program.of(command, "judge", "same")
 
 
 def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) -> None:

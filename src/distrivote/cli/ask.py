@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from distrivote.cli.answer_options import AnswerOptions
 from distrivote.cli.console import open_console
 from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import grouped
 from distrivote.cli.inputs import asked_inputs
 from distrivote.cli.messages import note, say, say_facts
-from distrivote.cli.options import (
-    OUTPUT,
-    WITHHELD,
-    AnswerOptions,
-    BeliefOptions,
-    Json,
-    MethodOptions,
-    QuestionOptions,
-)
-from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, SamplingOptions, StopWhen
+from distrivote.cli.model_options import ModelOptions
+from distrivote.cli.options import OUTPUT, WITHHELD, BeliefOptions, Json, MethodOptions, QuestionOptions
+from distrivote.cli.sampling_options import SamplingOptions, StopWhen
+from distrivote.cli.steering_options import OnlineOptions
 from distrivote.defaults import BUDGET
 from distrivote.errors import EngineError, InputError
 
@@ -160,7 +155,7 @@ def _solve(
 ) -> _Asked:
     from distrivote.answers.mathverify import shared_verifier
     from distrivote.cli.ask_display import AskDisplay
-    from distrivote.engines.base import carried_out
+    from distrivote.engines.abilities import carried_out
     from distrivote.engines.choice import open_engine
     from distrivote.flow import sample_into
     from distrivote.nouns import count

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from distrivote.cli.answer_options import Same
 from distrivote.cli.groups import OptionGroup, grouped
-from distrivote.cli.options import Json, QuestionOptions, Same, StorageOptions
-from distrivote.cli.sampling_options import ExtraBody, ReasoningEffort, SamplingOptions
+from distrivote.cli.model_options import ExtraBody, ReasoningEffort
+from distrivote.cli.options import Json, QuestionOptions, StorageOptions
+from distrivote.cli.sampling_options import SamplingOptions
 from distrivote.defaults import BUDGET, MAX_TOKENS_LARGE, K
 from distrivote.errors import InputError, UnknownNameError
 

@@ -6,18 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Same, compared_by
+from distrivote.cli.column_options import By, TableOptions
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    OUTPUT,
-    BeliefOptions,
-    By,
-    FileAnswer,
-    Json,
-    Same,
-    TableOptions,
-    compared_by,
-)
+from distrivote.cli.options import OUTPUT, BeliefOptions, Json
 from distrivote.defaults import METHOD, PROMISE_CHANCE
 from distrivote.errors import InputError
 
@@ -62,7 +55,7 @@ def calibrate(
         float | None,
         typer.Option(
             metavar="A",
-            help="Fit nothing; count from which probability on at most this share of answers is wrong, for"
+            help="Fit nothing; find the probability from which at most this share of answers is wrong, for"
             " --max-error of ask, vote and serve.",
             show_default=False,
             rich_help_panel=_PROMISE,
@@ -71,7 +64,7 @@ def calibrate(
     method: Annotated[
         str,
         typer.Option(
-            "--method", "-m", metavar="NAME", help="Whose answers are counted.", rich_help_panel=_PROMISE
+            "--method", "-m", metavar="NAME", help="The method that votes.", rich_help_panel=_PROMISE
         ),
     ] = METHOD,
     budget: Annotated[

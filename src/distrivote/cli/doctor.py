@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distrivote.cli.console import open_console
+from distrivote.cli.model_options import ApiKey, BaseUrl, ExtraBody, Header, ReasoningEffort
 from distrivote.cli.options import Json
-from distrivote.cli.sampling_options import ApiKey, BaseUrl, ExtraBody, Header, ReasoningEffort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

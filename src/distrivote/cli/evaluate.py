@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Same, compared_by
+from distrivote.cli.column_options import By, TableOptions
 from distrivote.cli.console import open_console
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    OUTPUT,
-    By,
-    Data,
-    FileAnswer,
-    FileSignal,
-    Json,
-    Same,
-    TableOptions,
-    compared_by,
-)
+from distrivote.cli.options import OUTPUT, Data, FileSignal, Json
 from distrivote.cli.progress import ProgressDisplay
 from distrivote.defaults import EVALUATION_BUDGET, LEADERBOARD_BUDGET, N_REPEATS
 from distrivote.errors import InputError
@@ -230,9 +222,9 @@ def evaluate(
     """Evaluate stored runs whose right answers are known, as the paper does.
 
     Votes are repeated on random draws from each question's trajectories. Accuracies come with their 95%
-    interval over questions, and methods are compared on the same draws: the best is bold, and what is
-    not really different from it is marked. -e leaderboard ranks methods over many pools, without RUN over
-    the published ones at hand (distrivote pools).
+    interval over questions, and methods are compared on the same draws: the best is bold, and those that
+    do not clearly differ from it are marked. -e leaderboard ranks methods over many pools; without RUN
+    these are the published ones on this machine (distrivote pools).
 
     On a terminal tables are shown; in a pipe every row is a line of tab-separated fields, shares from 0
     to 1.

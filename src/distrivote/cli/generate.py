@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from distrivote.cli.answer_options import Same
 from distrivote.cli.costs import LIMITS, affordable
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.interrupts import terminated_like_interrupted
-from distrivote.cli.options import OUTPUT, Json, QuestionOptions, Same, StorageOptions
+from distrivote.cli.model_options import ModelOptions
+from distrivote.cli.options import OUTPUT, Json, QuestionOptions, StorageOptions
 from distrivote.cli.run_sampling import deferred, sampled, tell_header, tell_how_to_go_on
-from distrivote.cli.sampling_options import (
-    MachineOptions,
-    ModelOptions,
-    OnlineOptions,
-    SamplingOptions,
-    StopWhen,
-)
+from distrivote.cli.sampling_options import MachineOptions, SamplingOptions, StopWhen
+from distrivote.cli.steering_options import OnlineOptions
 from distrivote.defaults import BUDGET
 from distrivote.errors import InputError
 
@@ -127,8 +124,8 @@ def generate(
         int | None,
         typer.Option(
             metavar="N",
-            help="Trajectories of all questions together, spread to where they help most; --budget is the"
-            " most of one question.",
+            help="Trajectories of all questions together, given to the questions that gain most; --budget"
+            " limits each question.",
             rich_help_panel=SamplingOptions.panel,
             show_default=False,
         ),

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from distrivote.cli.run_sampling import quoted_without_key
-from distrivote.cli.sampling_options import SteeringOptions
+from distrivote.cli.steering_options import SteeringOptions
 from distrivote.defaults import EVALUATION_BUDGET, TEMPERATURE
 
 if TYPE_CHECKING:

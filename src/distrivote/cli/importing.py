@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Same, read_as
+from distrivote.cli.column_options import ColumnOptions
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import (
-    OUTPUT,
-    ColumnOptions,
-    FileAnswer,
-    Json,
-    Same,
-    StorageOptions,
-    read_as,
-)
-from distrivote.cli.sampling_options import Split
+from distrivote.cli.options import OUTPUT, Json, StorageOptions
+from distrivote.cli.steering_options import Split
 from distrivote.cli.words import worded
 from distrivote.defaults import SPLIT
 from distrivote.errors import InputError

@@ -32,9 +32,9 @@ _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQ
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from distrivote.version import __version__
 
-        print(f"distrivote {version('distrivote')}")
+        print(f"distrivote {__version__}")
         raise typer.Exit
 
 

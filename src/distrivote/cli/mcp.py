@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from distrivote.cli.answer_options import AnswerOptions
 from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import grouped
 from distrivote.cli.inputs import asked_inputs
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import AnswerOptions, BeliefOptions, MethodOptions, QuestionOptions
-from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, SamplingOptions, StopWhen
+from distrivote.cli.model_options import ModelOptions
+from distrivote.cli.options import BeliefOptions, MethodOptions, QuestionOptions
+from distrivote.cli.sampling_options import SamplingOptions, StopWhen
+from distrivote.cli.steering_options import OnlineOptions
 from distrivote.defaults import BUDGET, SERVER_MAX_BUDGET
 
 
@@ -52,7 +55,7 @@ def mcp(
     caller wants another one, a budget. It returns the answer, its probability, the votes, the majority
     and a reply that gave the answer. The options of the vote and the model are those of ask.
     """
-    from distrivote.engines.base import carried_out
+    from distrivote.engines.abilities import carried_out
     from distrivote.engines.choice import open_engine
     from distrivote.integrations.mcp import Budgets, make_server, run_stdio
     from distrivote.poll import Poll, check_budget

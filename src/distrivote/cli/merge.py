@@ -11,7 +11,7 @@ from distrivote.cli.options import Json, Partial
 
 
 def merge(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="The folders of two or more runs.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="The folders of two or more runs.")],
     output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The folder of the new run.")],
     partial: Partial = False,
     as_json: Json = False,

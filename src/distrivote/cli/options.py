@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from distrivote.cli.groups import OptionGroup
-from distrivote.defaults import ANSWER, MAX_SPOOL, MEASURE, METHOD, MIN_PROBABILITY
+from distrivote.defaults import MEASURE, METHOD, MIN_PROBABILITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from distrivote.answers.equality import Equality
-    from distrivote.answers.kinds import Kind
-    from distrivote.answers.structured.schema import Schema
     from distrivote.benchmarks import Benchmark
-    from distrivote.errors import InputError
     from distrivote.store.runs.rows import Keep
-    from distrivote.store.tables.source import Columns
     from distrivote.voting.pipeline import Pipeline
     from distrivote.voting.probability import Calibration
 
@@ -29,7 +24,10 @@ WITHHELD = 3
 OUTPUT = "Output"
 """The panel of the options for output."""
 
-_VOTE, _STORAGE = "Vote", "Storage"
+VOTE = "Vote"
+"""The panel of the options for a vote."""
+
+_STORAGE = "Storage"
 
 Method = Annotated[
     str,
@@ -39,60 +37,7 @@ Method = Annotated[
         metavar="NAME",
         help="How to vote: auto is the careful choice, dis-gmm the paper's, sc the majority,"
         " package.module:function your own.",
-        rich_help_panel=_VOTE,
-    ),
-]
-Same = Annotated[
-    str | None,
-    typer.Option(
-        "--same",
-        metavar="NAME",
-        help="When two answers are the same: text (as written), notation, math (formulas too), choice, short,"
-        " json, tool, program or content; ask, serve: judge (the model decides), embeddings or"
-        " embeddings:MODEL (texts only, by --base-url); ask, serve, vote, show, evaluate: command:CMD (a"
-        " program decides); package.module:function; by default that of the kind of answer.",
-        show_default=False,
-        rich_help_panel=_VOTE,
-    ),
-]
-Answer = Annotated[
-    str,
-    typer.Option(
-        "--answer",
-        metavar="KIND",
-        help="What an answer is: math, number, choice, short, label:A,B, json, json:fields, tool, code or"
-        " text, or package.module:function; auto goes by the question, else by the replies (see"
-        " docs/answers.md).",
-        rich_help_panel=_VOTE,
-    ),
-]
-FileAnswer = Annotated[
-    str | None,
-    typer.Option(
-        "--answer",
-        metavar="KIND",
-        help="Read answers as this kind: from the texts of a run that has them, else only to compare them.",
-        show_default=False,
-        rich_help_panel=_VOTE,
-    ),
-]
-RunCode = Annotated[
-    bool,
-    typer.Option(
-        "--run-code",
-        help="Run the programs that the model writes in a sandbox, to compare them by what they do.",
-        rich_help_panel=_VOTE,
-    ),
-]
-Inputs = Annotated[
-    str | None,
-    typer.Option(
-        "--inputs",
-        metavar="FILE",
-        help="With --run-code: also try the programs on these inputs, JSON Lines with a list of arguments"
-        " each; ask: model asks the model for some, once.",
-        show_default=False,
-        rich_help_panel=_VOTE,
+        rich_help_panel=VOTE,
     ),
 ]
 FileSignal = Annotated[
@@ -104,7 +49,7 @@ FileSignal = Annotated[
         " self-certainty, length, a column (of a run: one of distrivote score), or auto for a mix weighed by"
         " what each is worth.",
         show_default=False,
-        rich_help_panel=_VOTE,
+        rich_help_panel=VOTE,
     ),
 ]
 Partial = Annotated[
@@ -126,7 +71,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.", r
 class MethodOptions(OptionGroup):
     """How one question is voted on."""
 
-    panel: ClassVar[str] = _VOTE
+    panel: ClassVar[str] = VOTE
 
     method: Method = METHOD
     signal: Annotated[
@@ -153,110 +98,10 @@ class MethodOptions(OptionGroup):
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerOptions(OptionGroup):
-    """What counts as an answer."""
-
-    panel: ClassVar[str] = _VOTE
-
-    answer: Answer = ANSWER
-    same: Same = None
-    schema: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A JSON schema that answers must satisfy.", show_default=False),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="json: a path to ignore in comparisons, such as items[].id; repeat for several.",
-            show_default=False,
-        ),
-    ] = None
-    run_code: RunCode = False
-    inputs: Inputs = None
-
-    def kind(self) -> str | Kind:
-        """Return the kind of answer that the options describe, `auto` if they name none."""
-        from distrivote.answers.kinds import asked_kind, json_kind
-        from distrivote.errors import InputError
-
-        if self.schema is None and not self.ignore:
-            return asked_kind(self.answer) or self.answer
-        if self.answer not in (ANSWER, "json", "json:fields"):
-            raise InputError(
-                f"--schema and --ignore are for JSON, and the answer is {self.answer}: leave them out"
-            )
-        by_field = self.answer == "json:fields"
-        return json_kind(_read_schema(self.schema), ignore=self.ignore or (), by_field=by_field)
-
-
-def compared_by(
-    answer: str | None, same: str | None, run_code: bool = False, inputs: str | None = None
-) -> str | Kind | Equality | None:
-    """Return the rule by which the answers of a file are read and compared; None: the file's own."""
-    if answer is None and same is None and inputs is None:
-        return None  # without the imports that the other rules need
-    from distrivote.answers.judging import asked_same, needs_engine, no_model
-
-    if answer is not None:
-        return read_as(answer, same, run_code, inputs)
-    if inputs is not None:
-        raise _no_inputs()
-    if needs_engine(same):
-        raise no_model()
-    rule = asked_same(same)
-    return same if rule is None or rule.is_named else rule
-
-
-def read_as(answer: str, same: str | None, run_code: bool = False, inputs: str | None = None) -> Kind:
-    """Return the kind that the answers of a file are read as."""
-    from distrivote.answers.judging import asked_same, needs_engine, no_model
-    from distrivote.answers.kinds import asked_kind, code_kind
-    from distrivote.cli.inputs import inputs_of_file
-    from distrivote.errors import InputError
-
-    kind = asked_kind(answer)
-    if kind is None:
-        raise InputError("--answer auto needs a question and its replies: name a kind, such as short")
-    if needs_engine(same):
-        raise no_model()
-    if inputs is not None and (kind.name != "code" or not run_code or same is not None):
-        raise _no_inputs()
-    if kind.name == "code" and run_code:
-        kind = code_kind(run=True, inputs=() if inputs is None else inputs_of_file(inputs))
-    rule = asked_same(same)
-    return kind if rule is None else kind.with_same(rule)
-
-
-def _no_inputs() -> InputError:
-    from distrivote.errors import InputError
-
-    return InputError("--inputs is for programs that are run: add --answer code --run-code, without --same")
-
-
-def _read_schema(path: str | None) -> Schema | None:
-    if path is None:
-        return None
-    import json
-    from pathlib import Path
-
-    from distrivote.answers.structured.schema import schema_of
-    from distrivote.errors import InputError
-
-    try:
-        schema = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}): give a JSON schema") from error
-    return schema_of(schema)
-
-
-@dataclass(frozen=True, slots=True)
 class BeliefOptions(OptionGroup):
     """How probable an answer must be."""
 
-    panel: ClassVar[str] = _VOTE
+    panel: ClassVar[str] = VOTE
 
     min_probability: Annotated[
         float, typer.Option(metavar="P", help="Withhold an answer that is less probable than this, 0 to 1.")
@@ -265,8 +110,8 @@ class BeliefOptions(OptionGroup):
         float | None,
         typer.Option(
             metavar="A",
-            help="Withhold so much that at most this share of the given answers is wrong: proven for"
-            " questions like those of distrivote calibrate --max-error, whose file --calibration names.",
+            help="Withhold answers so that at most this share of the others is wrong. This needs the"
+            " --calibration of distrivote calibrate --max-error, and holds for questions like its own.",
             show_default=False,
         ),
     ] = None
@@ -356,90 +201,13 @@ class StorageOptions(OptionGroup):
 
     texts: Texts = True
     token_confidences: Annotated[
-        bool, typer.Option("--token-confidences/--no-token-confidences", help="Store one per token.")
+        bool,
+        typer.Option(
+            "--token-confidences/--no-token-confidences", help="Store a confidence for every token."
+        ),
     ] = False
 
     def keep(self) -> Keep:
         from distrivote.store.runs.rows import Keep
 
         return Keep(self.texts, self.token_confidences)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnOptions(OptionGroup):
-    """Which columns of a file hold what."""
-
-    panel: ClassVar[str] = "Columns of a file"
-
-    question_column: Annotated[str, typer.Option(metavar="NAME", help="The question's id.")] = "question_id"
-    answer_column: Annotated[str, typer.Option(metavar="NAME", help="The answer; blank means none.")] = (
-        "answer"
-    )
-    confidence_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The confidence, higher is more confident; confidence by default.",
-            show_default=False,
-        ),
-    ] = None
-    confidence_scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="logprob: the confidences are mean log-probabilities, and exp of them counts; logit: their"
-            " sigmoid does.",
-            show_default=False,
-        ),
-    ] = None
-    truth_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The right answer; ground_truth or correct by default, if there.",
-            show_default=False,
-        ),
-    ] = None
-
-    def columns(self, by: str | None = None, *, positive_for: str | None = None) -> Columns:
-        """Return what the options say about the columns of a file."""
-        from distrivote.store.columns import CONFIDENCE
-        from distrivote.store.tables.source import Columns
-        from distrivote.voting.scales import converter
-
-        return Columns(
-            question=self.question_column,
-            answer=self.answer_column,
-            confidence=self.confidence_column or CONFIDENCE,
-            by=by,
-            truth=self.truth_column,
-            named=self.confidence_column is not None,
-            positive_for=positive_for,
-            convert=converter(self.confidence_scale),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TableOptions(ColumnOptions):
-    """The same, for input that may be piped."""
-
-    max_spool: Annotated[
-        float, typer.Option(metavar="GB", help="Maximum size of the temporary file for piped input.")
-    ] = MAX_SPOOL / 1e9
-
-    partial: Partial = False
-
-    def columns(self, by: str | None = None, *, positive_for: str | None = None) -> Columns:
-        read = ColumnOptions.columns(self, by, positive_for=positive_for)
-        return replace(read, max_spool=int(self.max_spool * 1e9), partial=self.partial)
-
-
-By = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The column that tells models or runs apart.",
-        show_default=False,
-        rich_help_panel=ColumnOptions.panel,
-    ),
-]

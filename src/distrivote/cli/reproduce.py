@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from distrivote.cli.groups import OptionGroup, grouped
+from distrivote.cli.model_options import ModelOptions
 from distrivote.cli.options import OUTPUT, Json, Texts
 from distrivote.cli.run_sampling import deferred
-from distrivote.cli.sampling_options import (
-    AsPublished,
-    Guard,
-    MachineOptions,
-    ModelOptions,
-    SamplingOptions,
-    Seed,
-    Split,
-    SteeringOptions,
-    Thinking,
-)
+from distrivote.cli.sampling_options import MachineOptions, SamplingOptions, Seed, Thinking
+from distrivote.cli.steering_options import AsPublished, Guard, Split, SteeringOptions
 from distrivote.defaults import SEED
 from distrivote.errors import InputError
 

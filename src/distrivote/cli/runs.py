@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Same, compared_by
 from distrivote.cli.console import open_console
 from distrivote.cli.messages import note, say
-from distrivote.cli.options import FileAnswer, Json, Method, Partial, Same, compared_by
+from distrivote.cli.options import Json, Method, Partial
 from distrivote.defaults import METHOD
 from distrivote.errors import InputError, UnknownNameError
 
@@ -221,8 +222,8 @@ def _print_classes(run: Run, question_id: str) -> None:
 def compact(run: _RunArgument, same: Same = None, partial: Partial = False) -> None:
     """Merge a run's parts into few, and store which answers are the same and which are right.
 
-    Verdicts of another grader or version are computed again. --same becomes the run's rule of comparison
-    on.
+    Verdicts of another grader or version are computed again. From then on, the run's answers are compared by
+    the rule that --same names.
     """
     from distrivote.nouns import count, verb
     from distrivote.store.runs.compaction import compact as merge

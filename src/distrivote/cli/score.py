@@ -12,10 +12,10 @@ from distrivote.cli.costs import MaxCost, Price, affordable
 from distrivote.cli.groups import grouped
 from distrivote.cli.interrupts import terminated_like_interrupted
 from distrivote.cli.messages import note, say
+from distrivote.cli.model_options import ModelOptions
 from distrivote.cli.options import Json, Partial
 from distrivote.cli.progress import ProgressDisplay, time_left
 from distrivote.cli.run_sampling import tell_how_to_go_on
-from distrivote.cli.sampling_options import ModelOptions
 from distrivote.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def score(
     """Give every trajectory of a run a score, in a new column for --signal.
 
     A command reads JSON lines (question_id, trajectory, question, text, answer) and writes a number for
-    each. After an interruption the same command resumes: only what is missing is asked for, and equal
-    replies once. Higher scores are better; any finite numbers will do. With -m the run is voted on by
-    the scores at once: best of N and majority of the bests with a reward model are one command.
+    each. After an interruption the same command resumes: it scores only what is missing, and equal
+    replies once. Higher scores are better; any finite numbers will do. With -m, the run is then voted on
+    by the scores: best of N with a reward model is one command.
     """
     from distrivote.voting.methods import parse_method
 

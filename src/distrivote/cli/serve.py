@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from distrivote.cli.answer_options import Answer, RunCode, Same
 from distrivote.cli.costs import CostOptions, affordable
 from distrivote.cli.groups import OptionGroup, grouped
 from distrivote.cli.messages import say
-from distrivote.cli.options import Answer, BeliefOptions, MethodOptions, RunCode, Same
-from distrivote.cli.sampling_options import MaxTokens, ModelOptions, Ssc, SteeringName
+from distrivote.cli.model_options import ModelOptions
+from distrivote.cli.options import BeliefOptions, MethodOptions
+from distrivote.cli.sampling_options import MaxTokens
+from distrivote.cli.steering_options import Ssc, SteeringName
 from distrivote.cli.words import worded
 from distrivote.defaults import (
     ANSWER,
@@ -251,7 +254,7 @@ def _serve(
 
     import uvicorn
 
-    from distrivote.engines.base import carried_out
+    from distrivote.engines.abilities import carried_out
     from distrivote.server.app import create_app
     from distrivote.server.connections import PatientProtocol
     from distrivote.steering import steering_of

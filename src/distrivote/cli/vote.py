@@ -9,25 +9,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from distrivote.cli.answer_options import FileAnswer, Inputs, RunCode, Same, compared_by
+from distrivote.cli.column_options import By, TableOptions
 from distrivote.cli.console import open_console
 from distrivote.cli.groups import grouped
 from distrivote.cli.messages import note
-from distrivote.cli.options import (
-    OUTPUT,
-    WITHHELD,
-    BeliefOptions,
-    By,
-    Data,
-    FileAnswer,
-    FileSignal,
-    Inputs,
-    Json,
-    MethodOptions,
-    RunCode,
-    Same,
-    TableOptions,
-    compared_by,
-)
+from distrivote.cli.options import OUTPUT, WITHHELD, BeliefOptions, Data, FileSignal, Json, MethodOptions
 from distrivote.cli.progress import ProgressDisplay
 from distrivote.defaults import METHOD
 from distrivote.errors import InputError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from distrivote.faces import face
 
 if TYPE_CHECKING:
+    from distrivote.engines.abilities import AsyncEngine
     from distrivote.engines.base import (
-        AsyncEngine,
         BaseEngine,
         BatchEngine,
         Engine,
@@ -51,7 +51,8 @@ __all__ = [
 __getattr__ = face(
     __name__,
     {
-        "base": "AsyncEngine BaseEngine BatchEngine Engine Job Progress Sampled SamplingParams Watch",
+        "abilities": "AsyncEngine",
+        "base": "BaseEngine BatchEngine Engine Job Progress Sampled SamplingParams Watch",
         "choice": "EngineChoice open open_engine",
         "llamacpp.engine": "LlamaCppEngine",
         "openai.engine": "OpenAIEngine",

@@ -8,7 +8,8 @@ from dataclasses import replace
 from distrivote.answers.code.given import AskInputs, prompt_for_inputs
 from distrivote.answers.judge import Judge, prompt_for, verdict_of
 from distrivote.answers.judging import Embed, JudgeOf
-from distrivote.engines.base import EmbeddingEngine, Engine, SamplingParams
+from distrivote.engines.abilities import EmbeddingEngine
+from distrivote.engines.base import Engine, SamplingParams
 
 FEW_TOKENS = 16
 """Limit of tokens for a verdict; a model that thinks first is asked again with the limit of a trajectory."""

@@ -11,18 +11,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from contextlib import aclosing, asynccontextmanager, closing
 from typing import Any
 
-from distrivote.engines.base import (
-    AsyncEngine,
-    ChoosyEngine,
-    EmbeddingEngine,
-    Engine,
-    Job,
-    Progress,
-    Sampled,
-    SamplingParams,
-    Upstream,
-    Watch,
-)
+from distrivote.engines.abilities import AsyncEngine, ChoosyEngine, EmbeddingEngine, Upstream
+from distrivote.engines.base import Engine, Job, Progress, Sampled, SamplingParams, Watch
 from distrivote.errors import EngineError, SpentError
 from distrivote.nouns import count
 from distrivote.problem import Message

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from distrivote.engines.base import BaseEngine, ChoosyEngine, Engine, Job, Progress, Watch
+from distrivote.engines.abilities import ChoosyEngine
+from distrivote.engines.base import BaseEngine, Engine, Job, Progress, Watch
 from distrivote.errors import InputError
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory

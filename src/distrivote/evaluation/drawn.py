@@ -13,9 +13,10 @@ import numpy as np
 
 from distrivote.evaluation.metrics import accuracy, auroc, predict_accuracy, weighted_accuracy
 from distrivote.evaluation.pools import Flags, Floats, Ints
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.filters import Filter
 from distrivote.voting.kernels.pools import Pools, make_pools, numbered_anew
-from distrivote.voting.pipeline import Electorate, Pipeline
+from distrivote.voting.pipeline import Pipeline
 
 
 class Drawn(NamedTuple):

@@ -17,7 +17,8 @@ from distrivote.benchmarks import load
 from distrivote.benchmarks.benchmark import Benchmark
 from distrivote.benchmarks.shard import Shard
 from distrivote.defaults import BUDGET
-from distrivote.engines.base import Engine, Progress, SamplingParams, carried_out
+from distrivote.engines.abilities import carried_out
+from distrivote.engines.base import Engine, Progress, SamplingParams
 from distrivote.engines.choice import EngineChoice
 from distrivote.errors import InputError
 from distrivote.generation.cluster import Cluster, generate_on_ray

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shlex
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from distrivote.errors import EngineError, InputError
+from distrivote.errors import EngineError
+from distrivote.programs import Program, end
 from distrivote.scorers.scorer import ANSWER, QUESTION, TEXT, Reply, Scored, number_of
 
 PREFIX = "command:"
@@ -34,19 +33,7 @@ class CommandScorer:
 
     def __init__(self, command: str) -> None:
         self.name = f"{PREFIX}{command}"
-        try:
-            self._words = shlex.split(command)
-        except ValueError as error:
-            raise InputError(
-                f"the scorer {command!r} can't be read as a command ({error})", argument="scorer"
-            ) from None
-        if not self._words:
-            raise InputError("the scorer has no command", hint="write command:PROGRAM", argument="scorer")
-        if shutil.which(self._words[0]) is None:
-            raise InputError(
-                f"the scorer {command!r} can't be started: there is no program {self._words[0]!r}",
-                argument="scorer",
-            )
+        self._program = Program.of(command, "scorer", "scorer").check()
 
     def score(self, replies: Sequence[Reply]) -> Iterator[Scored]:
         """Yield the scores in the order of the replies."""
@@ -54,7 +41,7 @@ class CommandScorer:
         while done < len(replies):
             before = done
             code: int | None = None
-            process = self._started()
+            process = self._program.start()
             try:
                 for line in self._lines(process, replies[done:]):
                     if done == len(replies):
@@ -64,27 +51,13 @@ class CommandScorer:
                     done += 1
                 code = process.wait()
             finally:
-                _end(process)
+                end(process)
             if done < len(replies) and (code or done == before):
                 raise EngineError(
                     f"the scorer {self.name} ended with exit code {code} after {done:,} of {len(replies):,}"
                     " lines",
                     hint="it must write one number for every line that it reads",
                 )
-
-    def _started(self) -> subprocess.Popen[str]:
-        try:
-            return subprocess.Popen(
-                self._words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            raise InputError(
-                f"the scorer {self.name} can't be started ({error.strerror})", argument="scorer"
-            ) from None
 
     def _lines(self, process: subprocess.Popen[str], replies: Sequence[Reply]) -> Iterator[str]:
         assert process.stdout is not None
@@ -97,15 +70,6 @@ class CommandScorer:
                     hint="it must write one number for every line that it reads",
                 )
             yield line
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError, ValueError):
-                pipe.close()
 
 
 def _feed(pipe: Any, replies: Sequence[Reply]) -> None:

@@ -12,7 +12,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from distrivote.engines.base import Engine, NextTokenEngine
+from distrivote.engines.abilities import NextTokenEngine
+from distrivote.engines.base import Engine
 from distrivote.errors import InputError
 from distrivote.problem import Message
 from distrivote.scorers.scorer import ANSWER, QUESTION, TEXT, Reply, Scored

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from distrivote.engines.base import Upstream
+from distrivote.engines.abilities import Upstream
 from distrivote.errors import InputError
 from distrivote.problem import Message
 from distrivote.server.choices import ChoicesShape

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, ExitStack
 from starlette.requests import Request
 from starlette.responses import Response
 
-from distrivote.engines.base import ForwardedReply, Upstream
+from distrivote.engines.abilities import ForwardedReply, Upstream
 from distrivote.errors import InputError, SetupError
 from distrivote.server.models import NamedModel
 from distrivote.server.record import GONE, RequestRecord, record_of

@@ -11,9 +11,9 @@ from collections import OrderedDict
 from threading import Lock
 
 from distrivote.voting.ballot import Ballot
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.pools import make_pools
 from distrivote.voting.lessons import Lessons, learned
-from distrivote.voting.pipeline import Electorate
 from distrivote.voting.trust import Trust
 
 MOST_QUESTIONS = 256

@@ -11,7 +11,8 @@ import time
 from typing import NamedTuple
 
 from distrivote.defaults import METHOD
-from distrivote.engines.base import Engine, Upstream
+from distrivote.engines.abilities import Upstream
+from distrivote.engines.base import Engine
 from distrivote.server.errors import UnknownModelError
 
 _NAMED = re.compile(r"(?P<method>[^/@]+)@(?P<budget>\d{1,9})/(?P<model>.+)", re.DOTALL | re.ASCII)

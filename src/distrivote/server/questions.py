@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from distrivote.answers.equality import equality
 from distrivote.answers.kinds import Kind, asked_kind
 from distrivote.defaults import ANSWER, MIN_PROBABILITY, SPLIT
-from distrivote.engines.base import Engine, SamplingParams, Upstream
+from distrivote.engines.abilities import Upstream
+from distrivote.engines.base import Engine, SamplingParams
 from distrivote.errors import InputError
 from distrivote.names import only_loaded
 from distrivote.poll import Poll

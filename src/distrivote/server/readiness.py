@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from distrivote.engines.base import Engine, Upstream
+from distrivote.engines.abilities import Upstream
+from distrivote.engines.base import Engine
 
 _KEPT_SECONDS = 3.0
 

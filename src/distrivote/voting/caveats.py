@@ -8,9 +8,10 @@ import numpy as np
 
 from distrivote.nouns import count, verb
 from distrivote.voting.ballot import Answer
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, IntArray
 from distrivote.voting.kernels.splits import Splits
-from distrivote.voting.pipeline import Electorate, Pipeline
+from distrivote.voting.pipeline import Pipeline
 from distrivote.voting.votes import MajorityVote
 
 MIN_POOL = 16

@@ -8,10 +8,11 @@ import numpy as np
 
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.caveats import notes_on, overrules, overruling_note, separations
+from distrivote.voting.electorate import Electorate, likely_right, likely_wrong
 from distrivote.voting.kernels.evidence import Evidence
 from distrivote.voting.kernels.pools import BoolArray, FloatArray, Pools
 from distrivote.voting.kernels.splits import Splits
-from distrivote.voting.pipeline import Decision, Electorate, Pipeline, likely_right, likely_wrong
+from distrivote.voting.pipeline import Decision, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.tally import Split, Tally, Weighing
 from distrivote.voting.trust import Trust

@@ -17,11 +17,12 @@ from distrivote.errors import InputError
 from distrivote.voting.ballot import Answer, Ballot
 from distrivote.voting.blocks import Block, blocks_of
 from distrivote.voting.caveats import overrules, separations
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.pools import FloatArray, IntArray, Pools, make_pools
 from distrivote.voting.lessons import Lessons, learned
 from distrivote.voting.methods import Method, method_of
 from distrivote.voting.models import EQUAL, Worth, among_models, comparable, note_on
-from distrivote.voting.pipeline import Decision, Electorate, Pipeline
+from distrivote.voting.pipeline import Decision, Pipeline
 from distrivote.voting.probability import Calibration
 from distrivote.voting.scales import NOTES, Scale, check_confidences, converter, on_scale, scale_of
 from distrivote.voting.tally import Outcome, Tally

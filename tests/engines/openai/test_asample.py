@@ -10,7 +10,8 @@ from contextlib import aclosing
 
 import pytest
 
-from distrivote.engines.base import AsyncEngine, Progress, SamplingParams
+from distrivote.engines.abilities import AsyncEngine
+from distrivote.engines.base import Progress, SamplingParams
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.openai.patience import Backoff, Patience
 from distrivote.errors import DistrivoteError, EngineError, InputError

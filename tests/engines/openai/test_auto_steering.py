@@ -10,7 +10,8 @@ import pytest
 from distrivote import Problem, solve
 from distrivote.benchmarks.benchmark import Benchmark
 from distrivote.cli.main import main
-from distrivote.engines.base import SamplingParams, carried_out
+from distrivote.engines.abilities import carried_out
+from distrivote.engines.base import SamplingParams
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import EngineError

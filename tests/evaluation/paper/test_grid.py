@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from distrivote.errors import InputError, UnknownNameError
 from distrivote.evaluation.experiments.registry import EXPERIMENTS
 from distrivote.evaluation.experiments.setting_words import published_word
-from distrivote.evaluation.loading import _settings
 from distrivote.evaluation.paper.grid import (
     BENCHMARKS,
     FEWEST,
@@ -25,6 +24,7 @@ from distrivote.evaluation.paper.grid import (
 from distrivote.evaluation.paper.lengths import expected_length
 from distrivote.evaluation.paper.model_settings import model_settings
 from distrivote.evaluation.paper.published import published
+from distrivote.evaluation.run_pools import _settings
 from distrivote.splitting import splitter
 from distrivote.steering import SelfStepConf
 from distrivote.store.runs.manifest import settings_of

@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from distrivote.defaults import N_SLOTS
-from distrivote.engines.base import BaseEngine, Job, NextTokens, Progress, Sampled, SamplingParams, Watch
+from distrivote.engines.abilities import NextTokens
+from distrivote.engines.base import BaseEngine, Job, Progress, Sampled, SamplingParams, Watch
 from distrivote.engines.llamacpp.files import BUILT_IN, model_file
 from distrivote.engines.llamacpp.model import LlamaContext, LlamaModel
 from distrivote.engines.llamacpp.threads import ThreadTuner

@@ -31,7 +31,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from distrivote.defaults import N_PARALLEL, K
-from distrivote.engines.base import BatchEngine, Job, NextTokens, Sampled, SamplingParams, Watch, job_of
+from distrivote.engines.abilities import NextTokens
+from distrivote.engines.base import BatchEngine, Job, Sampled, SamplingParams, Watch, job_of
 from distrivote.engines.openai.capabilities import models_of
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.connection import Address

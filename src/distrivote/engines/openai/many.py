@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from distrivote.engines.base import NextTokens
+from distrivote.engines.abilities import NextTokens
 from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.loops import Connections

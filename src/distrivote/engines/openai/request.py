@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from distrivote.confidence.tokens import entries_given, token_confidence, token_entropy
-from distrivote.engines.base import Job, Partial
+from distrivote.engines.base import Job
 from distrivote.engines.openai.asking import chunks_of
 from distrivote.engines.openai.capabilities import continued_prompt, prompt_text
 from distrivote.engines.openai.client import Server
@@ -25,14 +24,22 @@ from distrivote.engines.openai.continuation import SteeredReply
 from distrivote.engines.openai.discovery import Discovery, SteeringPlan
 from distrivote.engines.openai.faults import Fault, Scope, broken_off
 from distrivote.engines.openai.flaws import ENDLESS, Flaw, flaw_of
+from distrivote.engines.openai.item import Begun, Finished, Item
 from distrivote.engines.openai.length import Length, cut_to
-from distrivote.engines.openai.loops import Place
 from distrivote.engines.openai.protocol import Body, Dialect, Prompt, request_body, seed_of
+from distrivote.engines.openai.received import (
+    add_choice,
+    check_tokens,
+    check_whole,
+    flaw_at,
+    numbered,
+    usage_after,
+    with_cost,
+)
 from distrivote.engines.openai.reply import StreamedReply
-from distrivote.engines.openai.token_ids import ids_of, named
 from distrivote.engines.responses import ReplyError
 from distrivote.engines.vllm.args import xargs_of
-from distrivote.engines.wire import Choice, Response, Usage
+from distrivote.engines.wire import Usage
 from distrivote.problem import plain_prompt
 from distrivote.steering import ENDED, Controller, replay
 from distrivote.trajectory import Interventions, Trajectory
@@ -40,76 +47,8 @@ from distrivote.trajectory import Interventions, Trajectory
 _VERDICT_SECONDS = 0.02
 
 
-class Begun(NamedTuple):
-    """A trajectory of several replies, up to the start of the next one."""
-
-    server: Server
-    reply: SteeredReply
-    n_prompt: int | None
-
-
-class Item:
-    """Trajectories of one job that are requested together."""
-
-    __slots__ = (
-        *("begun", "first", "flawed", "indices", "job", "n_again", "n_reflections", "n_tokens", "number"),
-        *("place", "text"),
-    )
-
-    def __init__(self, number: int, job: Job, indices: Sequence[int], n_again: int = 0) -> None:
-        self.number = number
-        """Which of the jobs it is."""
-
-        self.job = job
-        self.indices = list(indices)
-        """Those that are still missing."""
-
-        self.begun: Begun | None = None
-        """The finished parts of a continued trajectory, so that a fault costs only the last part."""
-
-        self.n_again = n_again
-        """How often it was retried because a reply had a flaw."""
-
-        self.flawed: dict[int, Finished] = {}
-        """Replies with a flaw, which may be retried."""
-
-        self.n_tokens = 0
-        self.n_reflections = 0
-        self.first = self.indices[0]
-        self.text: Callable[[], str] | None = None
-        """Returns the current state of its first trajectory."""
-
-        self.place: Place | None = None
-        """Its slot among the trajectories in progress, while it is sampled."""
-
-    def partial(self) -> Partial | None:
-        """Return the current state of its first trajectory, None if it is finished or not started."""
-        if self.text is None or self.first not in self.indices:
-            return None
-        return Partial(self.first, self.text())
-
-    def drop(self) -> bool:
-        """Drop the missing trajectories if its job is over, and return whether it is."""
-        if not self.job.over():
-            return False
-        self.indices = []
-        self.n_tokens = self.n_reflections = 0
-        return True
-
-    def one_by_one(self) -> list[Item]:
-        """Return what is missing as items of one trajectory each."""
-        return [Item(self.number, self.job, [index], self.n_again) for index in self.indices]
-
-
 class _ThoughtApartError(Fault):
     """A reply would have to continue inside thinking that its server has split off."""
-
-
-class Finished(NamedTuple):
-    """A finished reply."""
-
-    trajectory: Trajectory
-    flaw: Flaw | None
 
 
 Deliver = Callable[[Server, Item, int, Trajectory], None]
@@ -204,12 +143,12 @@ class Sampler:
                     length.count_chunk()
                     usage = usage.then(chunk.usage)
                     said = said or chunk.model
-                    for at, choice in _numbered(server, chunk.choices, len(indices)):
+                    for at, choice in numbered(server, chunk.choices, len(indices)):
                         if at in over:
                             continue
                         reply = replies[indices[at]]
                         before = reply.n_tokens
-                        await _add(server, reply.add, choice)
+                        await add_choice(server, reply.add, choice)
                         item.n_tokens += reply.n_tokens - before
                         is_endless = length.is_passed(reply)
                         if not reply.is_over and not is_endless:
@@ -218,11 +157,11 @@ class Sampler:
                         seconds = time.monotonic() - begun
                         is_last = len(over) == len(indices) and not is_endless
                         if is_last and not any(each.stopped for each in replies.values()):
-                            rest = _usage_after(chunks[place + 1 :], batches, server.patience.usage)
+                            rest = usage_after(chunks[place + 1 :], batches, server.patience.usage)
                             usage = usage.then(await rest)
                         counted = usage if is_last and len(indices) == 1 else Usage()
                         found = self._finished(server, reply, item.job, said, counted, is_endless)
-                        whole = _with_cost(found.trajectory, usage, is_last, seconds)
+                        whole = with_cost(found.trajectory, usage, is_last, seconds)
                         self._take(server, item, indices[at], whole, found.flaw, n_again)
                     if len(over) == len(indices):
                         return  # a server that ignores stop strings would continue
@@ -231,7 +170,7 @@ class Sampler:
         for index in left:
             found = self._finished(server, replies[index], item.job, said, Usage())
             seconds = time.monotonic() - begun
-            whole = _with_cost(found.trajectory, usage, index == left[-1], seconds)
+            whole = with_cost(found.trajectory, usage, index == left[-1], seconds)
             self._take(server, item, index, whole, found.flaw, n_again)
 
     def _take(
@@ -307,7 +246,7 @@ class Sampler:
         if is_endless:
             trajectory = cut_to(trajectory, job.params.longest)
         k = min(self.discovery.k, job.params.n_logprobs)
-        flaw = flaw or _flaw_at(server, trajectory, k) or (ENDLESS if is_endless else None)
+        flaw = flaw or flaw_at(server, trajectory, k) or (ENDLESS if is_endless else None)
         flaw = flaw or server.model_flaw(said)
         is_counted = not (reply.has_gaps or job.params.stop or usage.has_thinking)
         if flaw is None and is_counted and trajectory.tokens:
@@ -407,11 +346,11 @@ class Sampler:
                     length.count_chunk()
                     usage = usage.then(chunk.usage)
                     said = said or chunk.model
-                    for _, choice in _numbered(server, chunk.choices, 1):
-                        is_cut = await _add(server, reply.add, choice)
+                    for _, choice in numbered(server, chunk.choices, 1):
+                        is_cut = await add_choice(server, reply.add, choice)
                         if is_cut:
                             item.n_tokens, item.n_reflections = reply.n_tokens, reply.n_reflections
-                            _check(server, reply)
+                            check_tokens(server, reply)
                             return usage.prompt_tokens
                 item.n_tokens, item.n_reflections = reply.n_tokens, reply.n_reflections
         if reply.is_empty:
@@ -419,8 +358,8 @@ class Sampler:
         if reply.lacks_tokens:
             # It has given them before, or SelfStepConf would have been refused.
             raise broken_off(server.url, "it has no log-probabilities, which SelfStepConf needs")
-        _check(server, reply)
-        _check_whole(server, reply, usage, said)
+        check_tokens(server, reply)
+        check_whole(server, reply, usage, said)
         reply.end()
         return usage.prompt_tokens
 
@@ -438,78 +377,3 @@ class Sampler:
     def _dialect(self, server: Server, job: Job) -> Dialect:
         assert server.facts.dialect is not None
         return replace(server.facts.dialect, n_logprobs=min(self.discovery.k, job.params.n_logprobs))
-
-
-def _flaw_at(server: Server, trajectory: Trajectory, k: int) -> Flaw | None:
-    """Return what is wrong with a reply; a server that never gave log-probabilities gets no retry."""
-    assert server.facts.dialect is not None
-    flaw = flaw_of(trajectory, k)
-    if flaw is not None and not server.facts.dialect.shows_logprobs:
-        return flaw._replace(asks_again=False)
-    return flaw
-
-
-async def _usage_after(
-    chunks: Sequence[Response], batches: AsyncGenerator[list[Response]], seconds: float
-) -> Usage:
-    """Return the token counts that follow the last reply, if there are any; they end the stream."""
-    found = Usage()
-    for chunk in chunks:
-        found = found.then(chunk.usage)
-    with suppress(TimeoutError, Fault):
-        async with asyncio.timeout(seconds):
-            async for more in batches:
-                for chunk in more:
-                    found = found.then(chunk.usage)
-    return found
-
-
-def _with_cost(trajectory: Trajectory, usage: Usage, is_last: bool, seconds: float) -> Trajectory:
-    """Return a reply with what it cost; the last to a request has the tokens of all."""
-    n_reply = usage.completion_tokens if is_last else None
-    return replace(trajectory, n_prompt_tokens=usage.prompt_tokens, n_reply_tokens=n_reply, seconds=seconds)
-
-
-def _numbered(server: Server, choices: Sequence[Choice], n: int) -> Sequence[tuple[int, Choice]]:
-    """Return the choices of a chunk with their numbers, below n; each once, or two replies would mix.
-
-    If one reply was requested, it may have any number: `Reply` reports a wrong one as a flaw.
-    """
-    if n == 1 and len(choices) == 1:
-        return [(0, choices[0])]
-    found: dict[int, Choice] = {}
-    for choice in choices:
-        at = choice.index or 0
-        if not 0 <= at < n:
-            if n > 1:
-                raise broken_off(server.url, f"choice {at} comes where {n} were asked for")
-            continue
-        if at in found and choice.message is None:
-            raise broken_off(server.url, f"choice {at} comes twice in one chunk")
-        found.setdefault(at, choice)
-    return list(found.items()) or [(0, choice) for choice in choices[:1]]
-
-
-async def _add(server: Server, add: Callable[[Choice], Any], choice: Choice) -> Any:
-    """Pass a choice on; raise a fault of the server if it can't be read."""
-    try:
-        return add(await named(server, choice) if ids_of(choice) else choice)
-    except (ValueError, TypeError) as error:
-        raise broken_off(server.url, f"a chunk can't be read: {error}") from error
-
-
-def _check(server: Server, reply: SteeredReply) -> None:
-    """Raise a Fault if SelfStepConf judged by tokens that are not those of the text."""
-    try:
-        reply.check()
-    except ReplyError as error:
-        raise broken_off(server.url, error.flaw) from error
-
-
-def _check_whole(server: Server, reply: SteeredReply, usage: Usage, said: str | None) -> None:
-    """Raise a Fault if a finished reply has a flaw that a retry may avoid."""
-    flaw = Flaw(reply.flaw) if reply.flaw else server.model_flaw(said)
-    if flaw is None and not usage.has_thinking:
-        flaw = server.count_flaw(usage, reply.n_shown, reply.n_read, reply.is_at_limit)
-    if flaw is not None and flaw.asks_again:
-        raise broken_off(server.url, flaw.words)

@@ -20,10 +20,11 @@ from distrivote.engines.openai.client import Server
 from distrivote.engines.openai.discovery import Discovery
 from distrivote.engines.openai.faults import Fault, Scope
 from distrivote.engines.openai.fleet import choose
+from distrivote.engines.openai.item import Item
 from distrivote.engines.openai.loops import Place
 from distrivote.engines.openai.patience import PATIENCE, Patience
 from distrivote.engines.openai.protocol import Body
-from distrivote.engines.openai.request import Item, Sampler
+from distrivote.engines.openai.request import Sampler
 from distrivote.errors import EngineError
 from distrivote.nouns import count, verb
 from distrivote.steering import Controller

@@ -11,10 +11,10 @@ from distrivote.confidence.trajectories import LARGEST, SMALLEST
 from distrivote.defaults import PAPER_METHOD, STOP_SHARE
 from distrivote.errors import InputError
 from distrivote.voting.ballot import Ballot
+from distrivote.voting.electorate import Electorate
 from distrivote.voting.kernels.pools import FloatArray, IntArray, make_pools
 from distrivote.voting.methods import parse_method
 from distrivote.voting.models import comparable
-from distrivote.voting.pipeline import Electorate
 from distrivote.voting.scales import Scale, check_confidences, on_scale, scale_of
 from distrivote.voting.stopping.rule import check_share
 
