@@ -63,6 +63,7 @@ coverage: $(VENV)/dev  ## the fast tests with coverage; fails below its floor
 
 soak: $(VENV)/dev  ## kills, bad servers, load, fuzzing; half an hour and more
 	$(BIN)/python bench/soak_killed.py
+	$(BIN)/python bench/soak_killed.py --engine openai --kills 1000 --state build/kills.json
 	PYTHONPATH=tests $(BIN)/python -P bench/soak_upstream.py
 	$(BIN)/python bench/soak_server.py
 	PYTHONPATH=tests $(BIN)/python -P bench/soak_vanishing.py

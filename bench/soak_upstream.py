@@ -1,13 +1,14 @@
-"""A server that spoils three replies in ten, in 21 ways, and a run that has to come out right all the same.
+"""A server that spoils three replies in ten, in 30 ways, and a run that has to come out right all the same.
 
 The run is compared with that of the healthy server: trajectories are the same or say what is wrong with them,
 and the votes are the same where only those faults happened after which a reply is asked for again. Also
 measured: how often a trajectory was asked for at most, and how long it takes to say that nobody is there.
 
-    PYTHONPATH=tests python -P bench/soak_upstream.py [--questions 40] [--budget 32]
+    PYTHONPATH=tests python -P bench/soak_upstream.py [--questions 40] [--budget 32] [--seconds S]
 
-Prints JSON, and fails if a run did not come out right. The server is the tests' own; -P keeps this folder's
-engines.py from being taken for theirs.
+`--seconds 1800` goes on for half an hour, round after round, each with other faults at other replies; the
+sums are printed after each round. Prints JSON, and fails if a run did not come out right. The server is the
+tests' own; -P keeps this folder's engines.py from being taken for theirs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,8 @@ from faults.faulty_server import FAULTS, MENDED, FaultyServer, SeededModel
 PARAMS = SamplingParams(max_tokens=40, seed=3)
 COLUMNS = [name for name in SCHEMA.names if name not in ("seconds", "flaw")]
 METHODS = ("sc", "wsc", "mob", "hier-top50", "dis-gmm")
+
+SPOILING = ("3 logprobs", "1 logprob", "equal entries")
 
 Rows = dict[tuple[str, int], dict[str, Any]]
 
@@ -68,12 +72,14 @@ def winners(rows: Rows) -> dict[tuple[str, str], Any]:
     return found
 
 
-def soak(n_questions: int, budget: int, kinds: tuple[str, ...], ssc: bool, folder: Path) -> dict[str, Any]:
+def soak(
+    n_questions: int, budget: int, kinds: tuple[str, ...], ssc: bool, folder: Path, seed: int
+) -> dict[str, Any]:
     """Return what a faulty run did, after comparing it with a healthy one."""
     controller = SelfStepConf() if ssc else None
     model = SeededModel("always" if ssc else "never")
     healthy = run(model, folder / "healthy", n_questions, budget, controller)
-    server = FaultyServer(model, kinds)
+    server = FaultyServer(model, kinds, seed=seed)
     begun = time.monotonic()
     faulty = run(server, folder / "faulty", n_questions, budget, controller)
     seconds = time.monotonic() - begun
@@ -88,7 +94,6 @@ def soak(n_questions: int, budget: int, kinds: tuple[str, ...], ssc: bool, folde
         "n_trajectories": len(faulty),
         "n_replies": server.n_replies,
         "n_faults": dict(sorted(server.n_faults.items())),
-        "share_of_faults": round(sum(server.n_faults.values()) / server.n_replies, 3),
         "n_marked": len(flawed),
         "n_neither_right_nor_marked": 0,
         "same_votes": same,
@@ -117,25 +122,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("--budget", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=0.0, help="begin another round until then")
     asked = parser.parse_args()
     cases = {
         "all faults": (tuple(FAULTS), False),
         "faults that are mended": (MENDED, False),
         # What SelfStepConf judges by a spoiled step can't be taken back once its reply was continued.
-        "with SelfStepConf": (
-            tuple(kind for kind in MENDED if kind not in ("3 logprobs", "1 logprob")),
-            True,
-        ),
+        "with SelfStepConf": (tuple(kind for kind in MENDED if kind not in SPOILING), True),
     }
-    result: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(prefix="soak-upstream-") as folder:
-        for number, (name, (kinds, ssc)) in enumerate(cases.items()):
-            place = Path(folder) / str(number)
-            result[name] = soak(asked.questions, asked.budget, kinds, ssc, place)
-        result["nobody there"] = nobody_there(Path(folder))
-    print(json.dumps(result, indent=2))
-    assert result["nobody there"]["exit_code"] == 1
-    assert result["nobody there"]["n_lines"] == 1
+    begun = time.monotonic()
+    result: dict[str, Any] = {"rounds": 0}
+    while not result["rounds"] or time.monotonic() - begun < asked.seconds:
+        with tempfile.TemporaryDirectory(prefix="soak-upstream-") as folder:
+            for number, (name, (kinds, ssc)) in enumerate(cases.items()):
+                place = Path(folder) / str(number)
+                found = soak(asked.questions, asked.budget, kinds, ssc, place, result["rounds"])
+                result[name] = summed(result[name], found) if name in result else found
+            result["nobody there"] = nobody_there(Path(folder))
+        result["rounds"] += 1
+        result["minutes"] = round((time.monotonic() - begun) / 60, 1)
+        print(json.dumps(result, indent=2), flush=True)
+        assert result["nobody there"]["exit_code"] == 1
+        assert result["nobody there"]["n_lines"] == 1
+
+
+def summed(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return what two rounds saw together."""
+    found: dict[str, Any] = {}
+    for name, value in one.items():
+        if name == "n_faults":
+            found[name] = dict(sorted((Counter(value) + Counter(other[name])).items()))
+        elif name == "most_requests_for_one_reply":
+            found[name] = max(value, other[name])
+        elif name == "same_votes":
+            found[name] = value and other[name]
+        else:
+            found[name] = round(value + other[name], 1)
+    return found
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from distrivote.errors import InputError, UnknownNameError
-from distrivote.problem import Message, Problem, plain_prompt, with_system_merged
+from distrivote.problem import LONGEST, Message, Problem, plain_prompt, with_system_merged
 
 
 def test_a_question_is_put_as_the_paper_puts_it() -> None:
@@ -51,6 +51,14 @@ def test_a_system_message_stands_before_everything_else() -> None:
 def test_a_system_message_says_something(system: str) -> None:
     with pytest.raises(InputError, match="the system message is empty: say something"):
         Problem("Q?", system=system)
+
+
+@pytest.mark.parametrize(("name", "field"), [("question", "question"), ("system message", "system")])
+def test_a_text_that_no_context_holds_is_refused(name: str, field: str) -> None:
+    Problem(**{"question": "Q?", field: "x" * LONGEST})
+    with pytest.raises(InputError, match=f"the {name} has more than 4,000,000 characters") as caught:
+        Problem(**{"question": "Q?", field: "x" * (LONGEST + 1)})
+    assert len(str(caught.value)) < 200
 
 
 def test_without_a_system_role_its_message_goes_before_the_first_question() -> None:

@@ -85,6 +85,10 @@ def asking_confidence(messages: Sequence[Message]) -> tuple[Message, ...]:
     return (*before, Message(last.role, last.content + CONFIDENCE_REQUEST))
 
 
+LONGEST = 4_000_000
+"""Characters of a question: a million tokens, which is what the longest contexts hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A question, with its answer if that is known.
@@ -108,6 +112,11 @@ class Problem:
     """Whether the model is asked to state its confidence."""
 
     def __post_init__(self) -> None:
+        for name, text in (("question", self.question), ("system message", self.system or "")):
+            if len(text) > LONGEST:
+                raise InputError(
+                    f"the {name} has more than {LONGEST:,} characters, which is the limit: shorten it"
+                )
         if self.template in (AUTO, AUTO_WORKED):
             # Resolved here although frozen, so that the template is known from the start.
             object.__setattr__(self, "template", chosen_template(self.question, self.template == AUTO_WORKED))

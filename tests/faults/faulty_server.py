@@ -96,6 +96,31 @@ def _other_texts(choice: dict[str, Any]) -> None:
         entry |= {"token": "lorem", "bytes": list(b"lorem")}
 
 
+def _another_text(reply: Reply, _: random.Random) -> Reply:
+    """Say another answer in the text than in the tokens."""
+
+    def change(choice: dict[str, Any]) -> None:
+        source = choice.get("delta") or choice.get("message") or choice
+        name = "content" if "content" in source else "text"
+        source[name] = source[name].replace("boxed{12}", "boxed{112}").replace("see", "look")
+
+    return _spoiled(reply, change)
+
+
+def _lost_text(reply: Reply, _: random.Random) -> Reply:
+    """Leave out the text of one event, whose tokens come."""
+    n_said = 0
+
+    def change(choice: dict[str, Any]) -> None:
+        nonlocal n_said
+        n_said += 1
+        source = choice.get("delta") or choice.get("message") or choice
+        if n_said == 2:
+            source["content" if "content" in source else "text"] = ""
+
+    return _spoiled(reply, change)
+
+
 def _at_choices(**fields: Any) -> Fault:
     """Give every choice of a stream these fields."""
 
@@ -178,6 +203,8 @@ FAULTS: Mapping[str, Fault] = {
     "3 logprobs": _with_entries(3),
     "1 logprob": _with_entries(1),
     "other texts": lambda reply, _: _spoiled(reply, _other_texts),
+    "another text": _another_text,
+    "lost text": _lost_text,
     "-inf": _with_values(float("-inf")),
     "NaN": _with_values(float("nan")),
     "endless": _endless,

@@ -69,6 +69,22 @@ def test_a_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
     assert "can't be read" in Run.open(run).notes[0]
 
 
+def test_codes_without_a_value_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    answers = ["a", "b", "c", "d", "e", "a", "b", "c"]
+    table = pa.table({"question_id": ["q"] * len(answers), "answer": answers})
+    pq.write_table(table, path, compression="none", write_statistics=False)
+    codes = sum(ord(answer) - ord("a") << 3 * at for at, answer in enumerate(answers)).to_bytes(3, "little")
+    content = path.read_bytes()
+    assert content.count(codes) == 1
+    path.write_bytes(content.replace(codes, b"\xff\xff\xff"))
+    with (
+        pytest.raises(InputError, match=r"code 7 of 5 values.*damaged"),
+        open_table(str(path), Columns()) as table,
+    ):
+        list(table.batches())
+
+
 def test_half_a_parquet_file_is_refused_by_the_importer_too(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(NO_TEXT[:-20])

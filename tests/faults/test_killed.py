@@ -95,6 +95,18 @@ def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not() -> No
     assert seen["same_as_uninterrupted"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["openai", "processes", "shards"])
+def test_a_killed_command_of_several_processes_loses_nothing(tmp_path: Path, engine: str) -> None:
+    words = [sys.executable, str(SOAK), "--engine", engine, "--state", str(tmp_path / "kills.json")]
+    for n_kills in (1, 3):  # the second goes on with the counts of the first
+        result = subprocess.run([*words, "--kills", str(n_kills)], capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        seen = json.loads(result.stdout)
+        assert seen["n_kills"] == sum(seen["kills"].values()) == n_kills
+        assert (seen["n_lost"], seen["n_doubled"], seen["n_unreadable"]) == (0, 0, 0)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_stores_what_has_finished_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals

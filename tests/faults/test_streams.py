@@ -49,6 +49,13 @@ def test_standard_input_may_be_no_device_either(tmp_path: Path) -> None:
     assert DEVICE in result.stderr
 
 
+def test_a_question_without_an_end_is_refused(tmp_path: Path) -> None:
+    with open("/dev/zero", "rb") as zeros:
+        result = run("ask", "-", "--base-url", "http://127.0.0.1:9", cwd=tmp_path, stdin=zeros)
+    assert result.returncode == 2
+    assert "the question has more than 4,000,000 characters" in result.stderr
+
+
 def test_an_empty_standard_input_is_an_empty_table(tmp_path: Path) -> None:
     assert "standard input is empty" in run("vote", "-", cwd=tmp_path).stderr
 

@@ -141,10 +141,12 @@ class _Asked(NamedTuple):
 
 
 def _problem(question: str, template: str, system: str | None) -> Problem:
-    from distrivote.problem import Problem
+    from distrivote.problem import LONGEST, Problem
 
     if question == "-":
-        question = sys.stdin.read().strip()
+        question = sys.stdin.read(LONGEST + 1)
+        if len(question) <= LONGEST:  # else whatever is left of it would be too long
+            question = question.strip()
     if not question.strip():
         raise InputError("the question is empty: ask something")
     return Problem(question, template=template, system=system)

@@ -11,7 +11,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from distrivote.errors import InputError
+from distrivote.pools.archives import one_line
 from distrivote.pools.published import PublishedPool, TableCopy
+from distrivote.store.tables.parquet_sizes import (
+    TooLargeError,
+    allowance,
+    check_declared,
+    check_footer,
+    n_bytes_repeated,
+    text_columns,
+)
 
 
 def pools_in(path: Path, copy: TableCopy) -> frozenset[tuple[str | None, str | None]] | None:
@@ -55,14 +64,43 @@ def rows_of(path: Path, copy: TableCopy, pool: PublishedPool) -> pa.Table:
 
 
 def _names(path: Path) -> list[str]:
+    """Return the columns; raise InputError for a file that is damaged or declares implausibly much."""
     try:
-        return list(pq.read_schema(path).names)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} can't be read as Parquet ({error})") from error
+        with path.open("rb") as file:
+            check_footer(file)
+            metadata = pq.read_metadata(file)
+        check_declared(metadata, path.stat().st_size)
+        return list(metadata.schema.to_arrow_schema().names)
+    except _FAULTS as error:
+        raise _unreadable(path, error) from error
 
 
 def _read(path: Path, names: list[str]) -> pa.Table:
+    """Return columns of texts and numbers; texts that repeat are held once."""
     try:
-        return pq.read_table(path, columns=list(dict.fromkeys(names)))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} can't be read as Parquet ({error})") from error
+        schema = pq.read_schema(path)
+        texts = [name for name in text_columns(schema) if name in names]
+        for name in names:
+            if pa.types.is_nested(schema.field(name).type):
+                raise ValueError(f"its column {name!r} is of type {schema.field(name).type}")
+        table = pq.read_table(path, columns=list(dict.fromkeys(names)), read_dictionary=texts)
+        if table.nbytes + sum(n_bytes_repeated(table[name]) for name in texts) > allowance(
+            path.stat().st_size
+        ):
+            raise TooLargeError("its content would not fit into memory")
+        table = table.cast(pa.schema([(field.name, _plain(field.type)) for field in table.schema]))
+        table.validate(full=True)
+        return table
+    except _FAULTS as error:
+        raise _unreadable(path, error) from error
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+_FAULTS = (pa.ArrowException, OSError, ValueError, LookupError)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path} can't be read as Parquet ({one_line(error)})")

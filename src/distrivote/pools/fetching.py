@@ -14,18 +14,27 @@ from pathlib import Path
 from distrivote.errors import DistrivoteError
 
 _CHUNK = 1 << 20
+LARGEST = 64 << 30
+"""In bytes."""
+
 _TIMEOUT = 60.0
 """In seconds, for each read."""
 
 
 def download(
-    address: str, target: Path, sha256: str | None, *, watch: Callable[[int], None] | None = None
+    address: str,
+    target: Path,
+    sha256: str | None,
+    *,
+    watch: Callable[[int], None] | None = None,
+    most: int = LARGEST,
 ) -> None:
     """Write what is at an address to a file.
 
     Args:
         sha256: Its checksum; None: not known, nothing is checked.
         watch: Called with the bytes so far.
+        most: The most bytes that are fetched.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
@@ -36,6 +45,8 @@ def download(
                 digest.update(chunk)
                 file.write(chunk)
                 n_bytes += len(chunk)
+                if n_bytes > most:
+                    raise DistrivoteError(f"{address} has more than {most:,} bytes, which is the limit")
                 if watch is not None:
                     watch(n_bytes)
         if sha256 is not None and digest.hexdigest() != sha256:

@@ -19,13 +19,16 @@ import pyarrow.parquet as pq
 from distrivote.errors import DistrivoteError, InputError
 from distrivote.pools.archives import unpacked
 from distrivote.pools.copies import rows_of
-from distrivote.pools.fetching import digest_of, download
+from distrivote.pools.fetching import LARGEST, digest_of, download
 from distrivote.pools.local import DATA, Found, archive_name, data_folder, found, kept
 from distrivote.pools.registry import POOLS, Listed, pools_named
 from distrivote.store.importers.base import ImportOptions
 from distrivote.store.importers.registry import Source, sources
 from distrivote.store.importing import import_files
 from distrivote.store.tables.source import Columns, is_run
+
+_PER_BYTE = 2
+"""How many times as large as its set a file may be: sizes of sets are those of one day."""
 
 Watch = Callable[[str], None]
 """Called with what is done, in a few words."""
@@ -126,7 +129,8 @@ def _fetched(listed: Listed, tell: Watch) -> Found:
 
 def _download(listed: Listed, address: str, target: Path, sha256: str | None, path: str) -> None:
     try:
-        download(address, target, sha256)
+        most = LARGEST if listed.of.n_bytes is None else _PER_BYTE * listed.of.n_bytes
+        download(address, target, sha256, most=most)
     except DistrivoteError as error:
         raise DistrivoteError(
             f"{listed.pool.name}: {error.message}",

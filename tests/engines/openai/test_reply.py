@@ -177,3 +177,49 @@ def test_memory_per_token_stays_small() -> None:
 def test_an_empty_reason_is_no_end(said: str | None, reason: str | None) -> None:
     assert finish_of(Choice(finish_reason=said)) == reason
     assert finish_of(Choice()) is None
+
+
+def unsaid(
+    text: str, pieces: list[str], finish: str = "stop", stop: tuple[str, ...] = (), **delta: Any
+) -> str | None:
+    """Return what is wrong with a reply whose text is shorter than its tokens."""
+    tokens = [Token(piece) for piece in pieces]
+    (choice,) = choices_of(tokens, 2, chat=True, size=len(tokens), finish=finish)[:1]
+    choice |= {"delta": {"content": text, **delta}, "finish_reason": finish}
+    reply = read([choice], stop)
+    return reply.unsaid(reply.whole("here"))
+
+
+CALL = {"tool_calls": [{"index": 0, "function": {"name": "add", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "options"),
+    [
+        ("It is 4", ["It is", " 4"], {}),
+        ("It is 4", [" It is", " 4", "\n"], {"finish": "length"}),
+        ("It is 4", ["It is", " 4", "<|im_end|>"], {}),
+        ("It is 4", ["It is", " 4", "<|im_end|>", *["<pad>"] * 40], {"finish": "length"}),
+        ("It is 4", ["It is", " 4", "\n", "User", ":"], {}),
+        ("It is", ["It is", " 4", "\n"], {"stop": ("4",)}),
+        ("It is", ["It is", "\ufffd"], {"finish": "length"}),
+        ("Let me add", ["Let me add", *["word "] * 40], CALL),
+        ("Let me add", ["Let me add", "<tool_call>", '{"name"'], {"finish": "length"}),
+        ("Let me add", ["Let me add", '{"name": "add"'], {"finish": "length"}),
+        ("It is 4", ["<think>", "hm", "</think>", "\n\n", "It is", " 4"], {"reasoning_content": "hm"}),
+        ("It is 4", ["hm", "</think>", "\n\n", "It is", " 4"], {"finish": "length"}),
+        ("", ["hm", " so", " long"], {"finish": "length"}),
+        ("", ["hm", " so"], {"finish": "length", "reasoning_content": "hm so"}),
+    ],
+)
+def test_what_servers_leave_out_of_a_text_is_no_flaw(
+    text: str, pieces: list[str], options: dict[str, Any]
+) -> None:
+    assert unsaid(text, pieces, **options) is None
+
+
+@pytest.mark.parametrize(
+    ("pieces", "finish"), [([" or", " 12"], "length"), ([" or 12, which is more"] * 4, "stop")]
+)
+def test_tokens_that_go_on_behind_the_text_are_a_flaw(pieces: list[str], finish: str) -> None:
+    assert unsaid("It is 4", ["It is", " 4", *pieces], finish) == "its tokens go on behind its text"

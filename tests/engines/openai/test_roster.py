@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 from contextlib import aclosing
@@ -61,6 +62,56 @@ def test_a_file_that_names_no_server_is_an_error(tmp_path: Path, text: str, word
         Roster([f"@{file}"]).addresses()
     with pytest.raises(InputError, match="can't read the servers"):
         Roster([f"@{tmp_path / 'none'}"]).addresses()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("http://[::1/v1", "http://a:99999/v1", "http://\0/v1", "http://a b/v1", "dns:http://..a/v1"),
+        *(
+            f"dns:http://{'a' * 70}.test/v1",
+            "http://\u2100.test/v1",
+            f"http://{'a' * 100_000}",
+            "http://x\x1b[31m",
+        ),
+    ],
+)
+def test_a_line_that_is_no_address_is_one_short_sentence(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "servers"
+    file.write_text(f"gpu1:1\n{line}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="servers, line 2: ") as caught:
+        Roster([f"@{file}"]).addresses()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 600
+
+
+def test_a_file_that_is_huge_or_no_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "servers"
+    file.write_bytes(b"#" * ((1 << 20) + 1))
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in (
+        (file, "more than 1 MB"),
+        (tmp_path / "pipe", "no regular file"),
+        (tmp_path, "directory"),
+    ):
+        with pytest.raises(InputError, match=f"can't read the servers in .*{words}"):
+            Roster([f"@{path}"]).addresses()
+    with pytest.raises(InputError, match="no regular file"):
+        Roster(["@/dev/zero"]).addresses()
+
+
+def test_a_bad_line_in_a_file_that_is_read_again_changes_nothing_and_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "servers"
+    file.write_text("gpu1:1")
+    roster = Roster([f"@{file}"])
+    first = roster.addresses()
+    file.write_text("gpu1:1\nhttp://[::1/v1")
+    assert (roster.addresses(), roster.notes) == (first, ())
+    assert roster.addresses() == first
+    assert [f"{file}, line 2: the base URL is 'http://[::1/v1'" in note for note in roster.notes] == [True]
+    file.write_text("gpu1:1\ngpu2:1")
+    assert len(roster.addresses()) == 2
+    assert roster.notes == ()
 
 
 def test_a_file_that_is_being_written_changes_nothing(tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ def test_a_path_is_a_folder_of_this_machine(tmp_path: Path) -> None:
     [
         ("s3://bucket", "give s3://bucket/folder"),
         ("s3:///run", "give s3://bucket/folder"),
+        ("s3://[::1/run", "give s3://bucket/folder"),
         ("s3://key:secret@bucket/run", "keys by the environment"),
         ("s3://bucket/run?endpoint=x", "there are region, endpoint_override, scheme"),
         ("gs://bucket/run?region=x", "not known"),

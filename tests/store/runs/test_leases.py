@@ -46,6 +46,27 @@ def test_work_has_one_holder_until_it_is_returned(run: Folder) -> None:
     assert [name for name in run.names(FOLDER) if not name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"\0" * 2000, b"../../x", b"nobody"])
+def test_a_damaged_lease_is_that_of_a_dead_process(run: Folder, content: bytes) -> None:
+    with Leases(run) as one, Leases(run) as other:
+        assert one.take("a")
+        (name,) = [name for name in run.names(FOLDER) if name.endswith(".1")]
+        run.write(f"{FOLDER}/{name}", content)
+        assert other.take("a")
+
+
+@pytest.mark.parametrize("number", ["x", "-1", "1" * 5000, "\u0661"])
+def test_a_damaged_heartbeat_is_waited_for_as_one_of_another_machine(run: Folder, number: str) -> None:
+    with Leases(run, beat=100.0) as one, Leases(run, beat=100.0) as other:
+        assert one.take("a")
+        (name,) = [name for name in run.names(FOLDER) if name.startswith("alive-")]
+        with run.open(f"{FOLDER}/{name}") as file:
+            words = file.read(1000).decode().split(" ")
+        words[-2] = number
+        run.write(f"{FOLDER}/{name}", " ".join(words).encode())
+        assert not other.take("a")
+
+
 def test_of_many_processes_one_gets_it(run: Folder) -> None:
     all_leases = [Leases(run) for _ in range(4)]
     for work in "abcd":

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -29,6 +29,11 @@ _N_KEPT_SECONDS = 4.0
 
 _LONGEST_LINE = 1 << 16
 """Bytes of a line of the headers."""
+
+
+_LONGEST_SHOWN = 200
+_LONGEST_HOST = 253
+"""Characters of a host's name, by the standard."""
 
 
 class Address(NamedTuple):
@@ -48,19 +53,21 @@ def address_of(url: str) -> Address:
     ('http://localhost:8000/v1', 'http://h/v1')
     """
     text = url.strip()
-    parts = urlsplit(text if "://" in text else f"http://{text}")
     try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        host = port = None
-    if parts.scheme not in ("http", "https") or not host:
+        parts, host, port = SplitResult("", "", "", "", ""), None, None
+    is_name = host is not None and host.isprintable() and " " not in host and len(host) <= _LONGEST_HOST
+    if parts.scheme not in ("http", "https") or not host or not is_name:
         raise InputError(
-            f"the base URL is {_without_login(text)!r}: give an address such as http://localhost:8000/v1"
+            f"the base URL is {_shortened(_without_login(text))!r}: give an address such as"
+            " http://localhost:8000/v1"
         )
     try:
         yarl.URL(text if "://" in text else f"http://{text}")
     except ValueError as error:
-        raise InputError(f"the base URL is {_without_login(text)!r}: {error}") from None
+        raise InputError(f"the base URL is {_shortened(_without_login(text))!r}: {error}") from None
     path = parts.path.rstrip("/")
     for tail in ("/chat/completions", "/completions", "/models"):
         path = path.removesuffix(tail)
@@ -68,6 +75,10 @@ def address_of(url: str) -> Address:
     place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "") + (path or "/v1")
     return Address(f"{parts.scheme}://{login}@{place}" if login else f"{parts.scheme}://{place}",
                    f"{parts.scheme}://{place}")  # fmt: skip
+
+
+def _shortened(url: str) -> str:
+    return url if len(url) <= _LONGEST_SHOWN else f"{url[:_LONGEST_SHOWN]}..."
 
 
 def _without_login(url: str) -> str:

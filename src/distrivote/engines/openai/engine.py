@@ -380,6 +380,8 @@ class OpenAIEngine(BatchEngine):
     async def _look_again(self) -> None:
         """Read which servers there are now, and let them come and go in the running loop."""
         self._addresses = await asyncio.to_thread(self._roster.addresses)
+        for note in self._roster.notes:
+            self._take_note(note)
         connections = await self._connected()
         there = {server.address for server in connections.present}
         for server in connections.present:

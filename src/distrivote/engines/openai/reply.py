@@ -18,6 +18,8 @@ from distrivote.errors import InputError
 from distrivote.trajectory import Trajectory
 
 _NO_REASONS = ("", "null")
+_LONGEST_STOP = 64
+"""In characters; a server may have stop strings of its own."""
 
 
 def finish_of(choice: Choice) -> str | None:
@@ -180,6 +182,23 @@ class StreamedReply:
             if not self._bare or len(self._thought) or self._flaw is not None:
                 raise
             return self._made_of(self._with_bare(), where)
+
+    def unsaid(self, made: Trajectory) -> str | None:
+        """Return what is wrong if the tokens of the finished reply go on behind its text.
+
+        A stop string, an end token, a call of a tool and thinking that a server leaves out are not in the
+        text. At the limit there is no stop string, and none is longer than `_LONGEST_STOP`.
+        """
+        if (
+            self._stop
+            or self._calls
+            or len(self._thought)
+            or not (made.tokens and "".join(self._content).strip())
+        ):
+            return None
+        rest = "".join(self.read.pieces[made.n_tokens :]).strip()
+        is_stop = made.finish_reason != "length" and len(rest) <= _LONGEST_STOP
+        return None if is_stop or not rest[:1].isalnum() else "its tokens go on behind its text"
 
     def bare(self) -> Trajectory:
         """Return the reply without its tokens, for when they do not spell it."""

@@ -243,6 +243,8 @@ class Sampler:
             self.note(
                 f"{server.url} gave a reply without log-probabilities: it counts in majority voting only"
             )
+        unsaid = reply.unsaid(trajectory)
+        flaw = flaw or (Flaw(unsaid) if unsaid else None)
         if is_endless:
             trajectory = cut_to(trajectory, job.params.longest)
         k = min(self.discovery.k, job.params.n_logprobs)

@@ -5,20 +5,24 @@
     dns:http://vllm:8000/v1     a name that is resolved again; each of its addresses is a server
 
 Blank lines of a file, and what follows a #, are ignored. A file that can't be read later, or has no address
-then, is taken for one that is being written: the servers stay as they were. So does a name.
+then, or a line that is none, is taken for one that is being written: the servers stay as they were, and if it
+is so the next time too, the reason is told. So does a name.
 """
 
 from __future__ import annotations
 
+import os
 import socket
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import stat
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from distrivote.engines.openai.connection import Address, address_of
 from distrivote.errors import InputError
 
 _FILE, _NAME = "@", "dns:"
+_LARGEST = 1 << 20
+"""Maximum bytes of a file of servers."""
 
 
 class Roster:
@@ -27,6 +31,9 @@ class Roster:
     def __init__(self, entries: Sequence[str]) -> None:
         self._entries = tuple(entries)
         self._known: dict[str, list[Address]] = {}
+        self._faults: dict[str, str] = {}
+        self.notes: tuple[str, ...] = ()
+        """What was wrong with entries, twice in a row, when they were last read."""
 
     @property
     def changes(self) -> bool:
@@ -38,42 +45,67 @@ class Roster:
 
         Raises InputError for an entry that never named a server.
         """
+        faults: dict[str, str] = {}
         for entry in self._entries:
             try:
                 self._known[entry] = _named_by(entry)
-            except InputError:
+            except InputError as error:
                 if entry not in self._known:
                     raise
+                faults[entry] = str(error)
+        self.notes = tuple(
+            f"{said}; until then the servers stay as they were"
+            for entry, said in faults.items()
+            if entry in self._faults
+        )
+        self._faults = faults
         return list(dict.fromkeys(address for entry in self._entries for address in self._known[entry]))
 
 
 def _named_by(entry: str) -> list[Address]:
     if entry.startswith(_FILE):
-        found = [address for line in _lines(entry.removeprefix(_FILE)) for address in _named_by(line)]
-        if not found:
-            raise InputError(
-                f"{entry.removeprefix(_FILE)} has no address: write one per line, such as http://gpu1:8000/v1",
-                argument="base_urls",
-            )
-        return found
+        return _listed(entry.removeprefix(_FILE))
     if entry.startswith(_NAME):
         return _resolved(entry.removeprefix(_NAME))
     return [address_of(entry)]
 
 
-def _lines(path: str) -> Iterator[str]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"can't read the servers in {path} ({error}): check the file", argument="base_urls"
-        ) from error
-    for line in text.splitlines():
+def _listed(path: str) -> list[Address]:
+    """Return the addresses in a file; raise InputError, with the line, for one that is none."""
+    found: list[Address] = []
+    for number, line in enumerate(_text(path).split("\n"), 1):
         entry = line.partition("#")[0].strip()
         if entry.startswith(_FILE):
             raise InputError(f"{path} names {entry}: a file of servers has addresses only")
         if entry:
-            yield entry
+            try:
+                found += _named_by(entry)
+            except InputError as error:
+                raise InputError(f"{path}, line {number}: {error}", argument="base_urls") from error
+    if not found:
+        raise InputError(
+            f"{path} has no address: write one per line, such as http://gpu1:8000/v1", argument="base_urls"
+        )
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb", opener=_opener) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is no regular file")
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise ValueError(f"it has more than {_LARGEST >> 20} MB")
+        return content.decode()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"can't read the servers in {path} ({error}): check the file", argument="base_urls"
+        ) from error
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe without a writer would wait
 
 
 def _resolved(url: str) -> list[Address]:
@@ -87,9 +119,9 @@ def _resolved(url: str) -> list[Address]:
         )
     try:
         answers = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise InputError(
-            f"{parts.hostname} has no address ({error.strerror or error}): check the name",
+            f"{parts.hostname} has no address ({getattr(error, 'strerror', None) or error}): check the name",
             argument="base_urls",
         ) from error
     hosts = sorted({str(answer[4][0]) for answer in answers})

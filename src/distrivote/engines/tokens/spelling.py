@@ -14,10 +14,17 @@ Servers make that harder than it sounds:
 from __future__ import annotations
 
 import codecs
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from typing import NamedTuple
+
+_CUT = "\ufffd"
+"""What stands for a part of a character."""
+
+_SPECIAL = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
+"""A token that is no text: the end of a text, a role, a byte by its name."""
 
 _MAX_GAP = 64
 """The longest run of characters that no token accounts for, before the tokens count as wrong."""
@@ -97,27 +104,51 @@ def _laid_over(pieces: list[str], text: str) -> list[str] | None:
     """Find each piece in the text, in order, and cut the text after each; None if they do not fit.
 
     A piece that is not found (part of a character, a special token) gets no characters; the characters
-    that it may stand for may be skipped before the next piece that is found. If more pieces are missing
-    than found, and more than two, the pieces belong to another text.
+    that it may stand for may be skipped before the next piece that is found. If the pieces between two that
+    are found say something else than the text between them, they belong to another text, and so they do if
+    more are missing than found, and more than two. What comes behind the text is not compared.
     """
     ends: list[int] = []
+    unfound: list[str] = []
     n_here = n_missing = 0
     at, gap, n_found = 0, 1, 0  # a gap of 1: decoders drop the space at the beginning of a token
     for piece in pieces:
-        known = piece.strip("\ufffd")
+        known = piece.strip(_CUT)
         found = text.find(known, at, at + gap + len(known)) if known else -1
         n_here += found >= 0
-        n_missing += found < 0 and bool(known)
+        n_missing += found < 0 and at < len(text) and bool(known) and not _is_special(known)
         if found >= 0:
+            if not _may_stand_for([*unfound, piece[: piece.find(known)]], text[at:found]):
+                return None
+            unfound = [piece[piece.find(known) + len(known) :]]
             at, gap, n_found = found + len(known), 1 + len(piece) - len(known), len(ends) + 1
         else:
+            unfound.append(piece or _CUT)
             gap += max(len(piece), 1)
-        if gap > _MAX_GAP:
+        if gap > _MAX_GAP and at < len(text):
             return None
         ends.append(at)
-    if len(text) - at > gap or n_missing > max(n_here, 2):
+    left = text[at:]
+    if len(left) > gap or n_missing > max(n_here, 2):
+        return None
+    if left and not (_may_stand_for(unfound, left) or "".join(unfound).lstrip().startswith(left.strip())):
         return None
     rest = min(n_found, len(ends) - 1)  # the first token that may stand for what is left
     ends[rest:] = [len(text)] * (len(ends) - rest)
     texts = [text[start:end] for start, end in pairwise([0, *ends])]
     return cut(texts, len(text))
+
+
+def _may_stand_for(pieces: list[str], text: str) -> bool:
+    """Return whether pieces that are not in a text may be what stands in their place.
+
+    Servers tidy spaces; half a character, a special token and a character in another form can be anything.
+    """
+    said = "".join(pieces)
+    return (
+        "".join(said.split()) == "".join(text.split()) or not said.isascii() or any(map(_is_special, pieces))
+    )
+
+
+def _is_special(piece: str) -> bool:
+    return _SPECIAL.fullmatch(piece.strip()) is not None

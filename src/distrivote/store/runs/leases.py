@@ -67,7 +67,7 @@ class Leases:
                 self._begin()
                 turns = self._turns(key)
                 turn = max(turns, default=0)
-                if turn and self._is_alive(self._read(f"{key}.{turn}").decode()):
+                if turn and self._is_alive(self._read(f"{key}.{turn}").decode(errors="replace")):
                     return False
                 if not self._run.create(f"{FOLDER}/{key}.{turn + 1}", self._process.encode(), safe=False):
                     return False
@@ -147,7 +147,8 @@ class Leases:
         _, place, where = (*now.decode(errors="replace").split("\n", 2), "", "", "")[:3]
         ours, theirs = _place_of(os.getpid()).split(), place.split()
         # In a copy of the run, the process may be running but does not work on the copy.
-        if len(theirs) == 4 and theirs[:2] == ours[:2] and where == self._where:
+        is_here = len(theirs) == 4 and theirs[:2] == ours[:2] and where == self._where
+        if is_here and theirs[2].isascii() and theirs[2].isdecimal():
             return place == _place_of(int(theirs[2]))
         sign = self._signs.get(process)
         if sign is None or sign.content != now:

@@ -49,7 +49,10 @@ class UnreachableError(InputError):
 
 def object_folder(address: str) -> ObjectFolder:
     """Return the folder at an address such as s3://bucket/runs/one; keys come from the environment."""
-    url = urlsplit(address)
+    try:
+        url = urlsplit(address)
+    except ValueError:  # a bracket that is not closed
+        url = urlsplit(f"{address.partition(':')[0]}:")
     path = f"{url.netloc}{url.path}".rstrip("/")
     if not url.netloc or "@" in url.netloc or not url.path.strip("/"):
         raise InputError(

@@ -66,6 +66,7 @@ def read_parquet(table: AnswerTable) -> Iterator[pa.RecordBatch]:
         while True:
             try:
                 batch = next(batches, None)
+                _check_codes(batch)
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise _damaged(table, f"from row {check.first} on", error) from error
             if batch is None:
@@ -75,6 +76,15 @@ def read_parquet(table: AnswerTable) -> Iterator[pa.RecordBatch]:
                 table.models.update(_distinct(batch.column(MODEL)))
             if batch.num_rows:
                 yield check(batch)
+
+
+def _check_codes(batch: pa.RecordBatch | None) -> None:
+    """Raise ArrowIndexError for codes without a value, which damaged pages give and pyarrow lets pass."""
+    for column in () if batch is None else batch.columns:
+        if pa.types.is_dictionary(column.type):
+            last = pc.max(column.indices).as_py()
+            if last is not None and last >= len(column.dictionary):
+                raise pa.ArrowIndexError(f"code {last} of {len(column.dictionary)} values")
 
 
 def _is_name(kind: Any) -> bool:
