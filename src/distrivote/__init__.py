@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         EngineError,
         InputError,
         MissingPackageError,
+        OwnCodeError,
         UnknownNameError,
     )
     from distrivote.flow import sample, solution_of, solve
@@ -49,6 +50,7 @@ __all__ = [
     "InputError",
     "MissingPackageError",
     "Outcome",
+    "OwnCodeError",
     "Pipeline",
     "Poll",
     "Problem",
@@ -90,7 +92,7 @@ __getattr__ = face(
         "answers.equality": "Equality equality",
         "engines.base": "SamplingParams",
         "engines.choice": "open",
-        "errors": "DistrivoteError EngineError InputError MissingPackageError UnknownNameError",
+        "errors": "DistrivoteError EngineError InputError MissingPackageError OwnCodeError UnknownNameError",
         "flow": "sample solution_of solve",
         "flow_async": "asample asolve",
         "flow_many": "solve_many",

@@ -21,7 +21,7 @@ from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import AsyncEngine, Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_inputs, model_judge
-from distrivote.errors import EngineError
+from distrivote.errors import EngineError, OwnCodeError
 from distrivote.flow import problem_for, progress_sum, sample_into
 from distrivote.poll import Poll
 from distrivote.problem import Problem
@@ -76,7 +76,7 @@ async def asolve(
     try:
         async for _ in asample_into(poll, engine, params, watch=watch):
             pass
-    except EngineError as error:
+    except (EngineError, OwnCodeError) as error:
         failure = error
     return await asyncio.to_thread(poll.finish, failure)
 

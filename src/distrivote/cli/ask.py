@@ -23,8 +23,9 @@ from distrivote.cli.options import (
     QuestionOptions,
 )
 from distrivote.cli.sampling_options import ModelOptions, OnlineOptions, SamplingOptions, StopWhen
+from distrivote.cli.words import worded
 from distrivote.defaults import BUDGET
-from distrivote.errors import EngineError, InputError
+from distrivote.errors import EngineError, InputError, OwnCodeError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -120,6 +121,8 @@ def ask(
         say(f"distrivote: no trajectory gave an answer{_why_none(solution)}")
         if strict:
             raise typer.Exit(1)
+    if asked.unvoted:
+        raise typer.Exit(OwnCodeError.exit_code)
     if reason is not None:
         say(f"distrivote: withheld: {reason}")
         raise typer.Exit(WITHHELD)
@@ -144,6 +147,9 @@ class _Asked(NamedTuple):
     stopped: bool
     """Whether the user interrupted it."""
 
+    unvoted: bool
+    """Whether the user's own code failed in the vote, so that the majority decided."""
+
 
 def _problem(question: str, template: str, system: str | None) -> Problem:
     from distrivote.problem import Problem
@@ -162,7 +168,7 @@ def _solve(
     from distrivote.cli.ask_display import AskDisplay
     from distrivote.engines.base import carried_out
     from distrivote.engines.choice import open_engine
-    from distrivote.flow import sample_into
+    from distrivote.flow import sample_into, solution_of
     from distrivote.nouns import count
     from distrivote.voting.caveats import unmeasured_note
 
@@ -175,7 +181,7 @@ def _solve(
         say_facts(headline)
     if (most := costs.most(choice, poll.budget, params.max_tokens)) is not None:
         say(most)
-    n, stopped, failure = 0, False, None
+    n, stopped, failure, unvoted = 0, False, None, False
     with AskDisplay(poll) as display:
         try:
             with closing(sample_into(poll, engine, params, watch=display.watch)) as samples:
@@ -186,16 +192,26 @@ def _solve(
                         shared_verifier().start()  # imported while the model samples
         except KeyboardInterrupt:
             stopped = True
-        except EngineError as error:
+        except (EngineError, OwnCodeError) as error:
             failure = error
     try:
         if stopped and not n:
             raise KeyboardInterrupt
-        if failure is not None and n:
-            note(failure)
         solution = poll.finish(failure)  # this may ask the model to judge
+    except OwnCodeError as error:
+        if len(error.trajectories) < 2:
+            raise
+        say(f"distrivote: error: {worded(error)}")
+        say("voting without your code, by majority")
+        failure, unvoted = None, True
+        solution = solution_of(
+            poll.problem, error.trajectories, method="sc", steering=poll.steering, n_asked=poll.budget
+        )
     finally:
         engine.close()
+    if failure is not None:
+        note(failure)
+    n = len(solution.trajectories)
     if solution.is_settled:
         say(f"settled after {n} of {count(poll.budget, 'trajectory')}")
     elif n < poll.budget:
@@ -206,7 +222,7 @@ def _solve(
         note(*poll.same.remarks().notes)
         if tally.n_unmeasured:
             note(unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method))
-    return _Asked(solution, engine.model, headline, display.seconds, stopped)
+    return _Asked(solution, engine.model, headline, display.seconds, stopped, unvoted)
 
 
 def _silent(_text: str) -> None:
