@@ -19,6 +19,7 @@ from distrivote.benchmarks import load
 from distrivote.confidence import measure_named
 from distrivote.engines import ReplayEngine
 from distrivote.engines.choice import EngineChoice, open_engine
+from distrivote.errors import OwnCodeError
 from distrivote.names import METHOD, found, leading, only_loaded, origins
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter, step_ends
@@ -30,6 +31,7 @@ from serving import POOL, serving
 MODULE = """
 from distrivote import Pipeline, Problem, Trajectory
 from distrivote.answers.equality import Equality
+from distrivote.engines.base import BaseEngine
 from distrivote.steering import End
 from distrivote.voting.filters import TopFilter
 from distrivote.voting.votes import WeightedVote
@@ -41,6 +43,16 @@ def power(classes, confidences, p=2.0): return np.bincount(classes, weights=conf
 def three(a, b, c): return 0
 def text(classes, confidences): return "12"
 def long(classes, confidences): return [1.0] * 7
+def nans(classes): return [float("nan")] * 2
+def lost(*given): return {}["four"]
+def lost_rows(path):
+    yield dict(question_id="q", answer="4")
+    raise LookupError("row 2")
+class LostEngine(BaseEngine):
+    name = model = "lost"
+    def sample_job(self, job, controller, watch):
+        yield Trajectory("\\\\boxed{4}", index=job.indices[0])
+        raise KeyError("four")
 def brevity(trajectory): return 10 / len(trajectory.text)
 def negative(trajectory): return -1.0
 def nothing(trajectory): return None
@@ -112,7 +124,9 @@ def test_a_module_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "broken_module.py").write_text("1 / 0")
     (tmp_path / "needy_module.py").write_text("import no_such_package_at_all")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"importing broken_module failed \(ZeroDivisionError"):
+    with pytest.raises(
+        InputError, match=r"importing broken_module failed, ZeroDivisionError: .*broken_module.py:1\)"
+    ):
         parse_method("broken_module:vote")
     with pytest.raises(InputError, match="needs no_such_package_at_all, which is not installed"):
         parse_method("needy_module:vote")
@@ -158,9 +172,9 @@ def test_a_whole_pipeline_has_the_name_it_was_imported_by() -> None:
         parse_method("brought:PIPELINE-gmm")
 
 
-@pytest.mark.parametrize("name", ["brought:text", "brought:long"])
+@pytest.mark.parametrize("name", ["brought:text", "brought:long", "brought:nans"])
 def test_a_vote_with_an_unusable_result_fails_at_the_start(name: str) -> None:
-    with pytest.raises(InputError, match=f"'{name}' returned .* for 2 classes: give a function"):
+    with pytest.raises(OwnCodeError, match=f"'{name}' returned .* for 2 classes: give a function"):
         parse_method(name)
 
 
@@ -171,7 +185,7 @@ def test_measures() -> None:
     below = measure_named("brought:negative").of(four)
     assert np.isnan(below.value)
     assert "return a positive number" in below.notes[0]
-    with pytest.raises(InputError, match="'brought:words' returned sure"):
+    with pytest.raises(OwnCodeError, match="'brought:words' returned sure"):
         measure_named("brought:words").of(four)
 
 
@@ -220,7 +234,7 @@ def test_engines() -> None:
     assert (engine.name, engine.model) == ("brought:reply", "a model")
     assert sum(solution.tally.votes.values()) == 12
     assert set(solution.tally.votes) == {"0", "1"}
-    with pytest.raises(InputError, match="returned 4"):
+    with pytest.raises(OwnCodeError, match="returned 4"):
         distrivote.solve(open_engine(EngineChoice("brought:bad_reply")), "2 + 2?", budget=2)
     with pytest.raises(InputError, match="can't be steered"):
         distrivote.solve(engine_of("brought:reply"), "2 + 2?", budget=2, steering="brought:doubt")
@@ -233,7 +247,7 @@ def engine_of(name: str) -> object:
 def test_benchmarks() -> None:
     assert [(each.id, each.answer) for each in load("brought:pairs")] == [("1", "2"), ("b", "3")]
     assert len(load("brought:pairs", limit=1)) == 1
-    with pytest.raises(InputError, match=r"has 1 \+ 1\? as item 1"):
+    with pytest.raises(OwnCodeError, match=r"has 1 \+ 1\? as item 1"):
         load("brought:singles")
 
 
@@ -252,6 +266,72 @@ def test_importers_and_the_record_of_a_run(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=said):
             import_files(sources([str(tmp_path / "some.log")], f"brought:{name}"), tmp_path / name)
+
+
+LOST = r"'brought:lost' raised KeyError: 'four' \(.*brought.py:\d+\)"
+FOURS = [Trajectory(f"\\boxed{{{i % 3}}}") for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: parse_method("brought:lost"),
+        lambda: parse_method("wsc-brought:lost"),
+        lambda: measure_named("brought:lost").of(FOURS[0]),
+        lambda: classify(["4", "5"], "brought:lost"),
+        lambda: kind_named("brought:lost").find("It is 4"),
+        lambda: step_ends(["a", "b"], splitter("brought:lost")),
+        lambda: steering_of("brought:lost").start().push("a\n\n", 1.0),  # type: ignore[union-attr]
+        lambda: load("brought:lost"),
+    ],
+)
+def test_what_a_function_raises_is_one_sentence_with_its_place(call: Callable[[], object]) -> None:
+    with pytest.raises(OwnCodeError, match=LOST) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("setting", ["measure", "answer", "same", "method"])
+def test_what_was_sampled_is_kept_when_the_vote_fails(setting: str) -> None:
+    def fails(*given: object) -> object:
+        if setting == "method" and len(given[0]) < 6:  # type: ignore[arg-type]
+            return 0
+        raise ValueError("no\nvote")
+
+    given = {setting: (lambda a, b: fails(a, b)) if setting in ("same", "method") else lambda a: fails(a)}
+    if setting == "method":
+        given["measure"] = lambda _: 1.0
+    with pytest.raises(OwnCodeError, match="raised ValueError: no vote") as caught:
+        distrivote.solve(ReplayEngine(FOURS), "Which?", budget=6, steering=None, **given)  # type: ignore[arg-type]
+    assert len(caught.value.trajectories) == 6
+    assert distrivote.solution_of("Which?", caught.value.trajectories, method="sc").answer == "0"
+
+
+def test_what_was_sampled_votes_when_a_rule_a_measure_or_an_engine_fails() -> None:
+    rule = distrivote.solve(ReplayEngine(FOURS), "Which?", budget=6, steering=None, stop_when="brought:lost")
+    assert len(rule.trajectories) == 1
+    assert "'brought:lost' raised KeyError: 'four'" in (rule.stopped or "")
+    engine = open_engine(EngineChoice("brought:LostEngine"))
+    lost = distrivote.solve(engine, "Which?", budget=6, steering=None)
+    assert (len(lost.trajectories), lost.answer) == (1, "4")
+    assert "'brought:LostEngine' raised KeyError: 'four'" in (lost.stopped or "")
+
+    def zero_fails(trajectory: Trajectory) -> float:
+        return 1 / int(trajectory.text[7])
+
+    measured = distrivote.solve(
+        ReplayEngine(FOURS), "Which?", budget=6, steering=None, measure=zero_fails, method="sc"
+    )
+    assert len(measured.trajectories) == 4
+    assert "raised ZeroDivisionError" in (measured.stopped or "")
+
+
+def test_an_importer_that_fails_leaves_no_run(tmp_path: Path) -> None:
+    (tmp_path / "some.log").write_text("x")
+    with pytest.raises(OwnCodeError, match=r"'brought:lost_rows' raised LookupError: row 2 \("):
+        import_files(sources([str(tmp_path / "some.log")], "brought:lost_rows"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_only_what_is_named_is_recorded() -> None:

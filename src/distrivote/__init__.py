@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         EngineError,
         InputError,
         MissingPackageError,
+        OwnCodeError,
         UnknownNameError,
     )
     from distrivote.flow import sample, solution_of, solve
@@ -60,6 +61,7 @@ __all__ = [
     "InputError",
     "MissingPackageError",
     "Outcome",
+    "OwnCodeError",
     "Pipeline",
     "Poll",
     "Problem",
@@ -101,7 +103,7 @@ __getattr__ = face(
         "answers.equality": "Equality equality",
         "engines.base": "SamplingParams",
         "engines.choice": "open",
-        "errors": "DistrivoteError EngineError InputError MissingPackageError UnknownNameError",
+        "errors": "DistrivoteError EngineError InputError MissingPackageError OwnCodeError UnknownNameError",
         "flow": "sample solution_of solve",
         "flow_async": "asample asolve",
         "flow_many": "solve_many",

@@ -3,6 +3,7 @@
     DistrivoteError
     ├── InputError            an argument or a file can't be used (also a ValueError); exit code 2
     │   └── UnknownNameError  a method or option that does not exist; lists the nearest names
+    ├── OwnCodeError          a function or an object of the user's failed; exit code 2
     ├── EngineError           a model or its server failed; says whether trying again may help
     │   ├── RefusedError      a server refuses this request; another one may be accepted
     │   ├── SetupError        nothing works until a key, an address, a model or credit is changed
@@ -107,6 +108,15 @@ def suggestion(name: str, known: Sequence[str], most: int = _MOST_NAMES) -> str:
         return f"did you mean {', '.join(nearest)}?"
     more = f" and {len(known) - most:,} more" if len(known) > most else ""
     return f"there are {', '.join(known[:most])}{more}"
+
+
+class OwnCodeError(DistrivoteError):
+    """A function or an object of the user's raised something, or returned what can't be used."""
+
+    exit_code = 2
+
+    trajectories: tuple[Any, ...] = ()
+    """What was sampled before: `solution_of` votes on it."""
 
 
 class EngineError(DistrivoteError):

@@ -22,7 +22,7 @@ from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY, TEMPLATE
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_inputs, model_judge
-from distrivote.errors import EngineError
+from distrivote.errors import EngineError, OwnCodeError
 from distrivote.poll import Poll, problem_of
 from distrivote.problem import Problem
 from distrivote.solution import Solution
@@ -56,7 +56,8 @@ def solve(
     """Sample `budget` trajectories, steered by a controller, and vote.
 
     If the engine fails during sampling, the trajectories that have finished vote, and a note says so; an
-    EngineError is raised if there are none.
+    EngineError is raised if there are none. The same holds for your own functions, with an OwnCodeError; if
+    the vote itself raises one, its `trajectories` are what was sampled, for `solution_of`.
 
     Args:
         engine: Where trajectories come from.
@@ -107,7 +108,7 @@ def solve(
     try:
         for _ in sample_into(poll, engine, params, watch=watch):
             pass
-    except EngineError as error:
+    except (EngineError, OwnCodeError) as error:
         failure = error
     return poll.finish(failure)
 

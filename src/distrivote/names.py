@@ -3,7 +3,8 @@
 This is the only resolver. Every place that takes a name checks its own names first, then calls `found`,
 which returns the object, or None if the name is neither an entry point of that role nor written as
 `package.module:object`. The place that uses the object checks its shape; a plain function is enough for
-every role. A module is searched on Python's path and then in the working directory.
+every role; `called` makes one sentence of what it raises. A module is searched on Python's path and then in
+the working directory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
@@ -21,11 +23,14 @@ from importlib import import_module, metadata
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from distrivote.errors import InputError, UnknownNameError, suggestion
+from distrivote.errors import DistrivoteError, InputError, OwnCodeError, UnknownNameError, suggestion
 
 _WORD = r"[^\W\d]\w*"
 SPEC = re.compile(rf"(?P<module>{_WORD}(?:\.{_WORD})*):(?P<object>{_WORD}(?:\.{_WORD})*)")
 """`package.module:object`."""
+
+_LONGEST_TEXT = 200
+"""The text of a user's exception is cut at so many characters."""
 
 _NEAR = 0.75
 """The similarity to a known name from which a name such as `lable:yes` is treated as a typo."""
@@ -196,6 +201,67 @@ def misfit(role: Role, own: Own, what: str | None = None) -> InputError:
     )
 
 
+def misgiven(role: Role, own: Own, what: str) -> OwnCodeError:
+    """Return the error for a result without the shape of its role."""
+    return OwnCodeError(
+        f"the {role.noun} {own.name!r} {what}", hint=f"give {role.shape}", argument=role.argument
+    )
+
+
+def called(role: Role, name: str, function: Callable[..., Any], *given: Any) -> Any:
+    """Return what a user's function returns; what it raises becomes an OwnCodeError, which says where.
+
+    Errors of this library pass through.
+    """
+    try:
+        return function(*given)
+    except DistrivoteError:
+        raise
+    except Exception as error:  # a user's function may raise anything
+        raise _mistake(role, name, error) from error
+
+
+def _mistake(role: Role, name: str, error: Exception) -> OwnCodeError:
+    return OwnCodeError(f"the {role.noun} {name!r} raised {raised(error)}", argument=role.argument)
+
+
+def guarded(role: Role, own: Own) -> Callable[..., Any]:
+    """Return a user's function as one whose errors are OwnCodeErrors."""
+    return partial(called, role, own.name, own.value)
+
+
+def each_of(role: Role, own: Own, values: Iterable[Any]) -> Iterator[Any]:
+    """Yield what a user's iterable yields; what it raises becomes an OwnCodeError."""
+    rest = called(role, own.name, iter, values)
+    while (value := called(role, own.name, next, rest, _END)) is not _END:
+        yield value
+
+
+_END = object()
+
+
+def raised(error: Exception) -> str:
+    """Return an exception of user code in words: its type, its text, and the line that raised it.
+
+    That is the last line of the file that this library called; a module below it may have raised it.
+    """
+    text = " ".join(str(error).split())
+    text = text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    places = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("distrivote", "importlib")
+    ]
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
+    if not places:
+        return said
+    file = places[0][0]
+    line = next(line for place, line in reversed(places) if place == file)
+    return f"{said} ({file}:{line})"
+
+
 def own_of(role: Role, value: Any) -> Own:
     """Return an object that was passed directly, with the name by which it could be imported."""
     if not callable(value):
@@ -254,6 +320,8 @@ def made_with(role: Role, own: Own, settings: Mapping[str, str]) -> Own:
         return own._replace(value=own.value(**values))
     except TypeError as error:
         raise misfit(role, own, f"can't be made ({error})") from error
+    except Exception as error:
+        raise _mistake(role, own.name, error) from error
 
 
 def origins(texts: Iterable[str | None]) -> dict[str, str]:
@@ -321,7 +389,7 @@ def _imported(role: Role, name: str, match: re.Match[str]) -> tuple[Any, ModuleT
         hint = f"write {plain}:{path}" if plain != module_name else "install it, or run where it is"
         raise refused(f"there is no module {error.name!r}", hint) from error
     except Exception as error:  # a user's module may raise anything
-        raise refused(f"importing {module_name} failed ({type(error).__name__}: {error})") from error
+        raise refused(f"importing {module_name} failed, {raised(error)}") from error
     value: Any = module
     for part in path.split("."):
         if not hasattr(value, part):
@@ -336,8 +404,8 @@ def _of_entry_point(role: Role, entry: metadata.EntryPoint) -> Own:
         return Own(entry.name, entry.load(), entry)
     except Exception as error:  # a third-party package may raise anything
         raise InputError(
-            f"the {role.noun} {entry.name!r} ({entry.value} of an installed package) can't be loaded"
-            f" ({type(error).__name__}: {error})",
+            f"the {role.noun} {entry.name!r} ({entry.value} of an installed package) can't be loaded,"
+            f" {raised(error)}",
             hint="repair or remove that package",
             argument=role.argument,
         ) from error

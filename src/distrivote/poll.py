@@ -43,7 +43,7 @@ from distrivote.defaults import (
     STOP_FIRST_ROUND,
     TEMPLATE,
 )
-from distrivote.errors import InputError
+from distrivote.errors import InputError, OwnCodeError
 from distrivote.nouns import count
 from distrivote.problem import Problem
 from distrivote.reading import Pool, Reader, Reading
@@ -279,7 +279,21 @@ class Poll:
         Args:
             failure: What ended the sampling early. It is raised if no trajectory has finished; else the
                 vote uses those that have, and a note says so.
+
+        Raises:
+            OwnCodeError: A function of the user's failed in the vote; `trajectories` are what was sampled.
         """
+        try:
+            return self._finished(failure)
+        except OwnCodeError as error:
+            error.trajectories = self._pool.trajectories
+            raise
+
+    def _finished(self, failure: Exception | None) -> Solution:
+        try:
+            self._pool.read()
+        except OwnCodeError as error:
+            failure = failure or error
         is_settled = failure is None and self.settled
         if self.asks_engine and self._pool.read():
             self._asked.judge(lambda: [each.vote for each in self._readings() if each.vote is not None])
@@ -335,6 +349,8 @@ class Poll:
     def _stopped(self, n: int, is_settled: bool, failure: Exception | None) -> str | None:
         """Say why there are fewer trajectories than the budget, None if there is no reason."""
         so_far = f"after {n} of {count(self.budget, 'trajectory')}"
+        if isinstance(failure, OwnCodeError):
+            return f"the sampling ended {so_far}, which the vote rests on: {failure}"
         if failure is not None:
             return f"the engine failed {so_far}, which the vote rests on: {failure}"
         if not is_settled or self.rule is None:

@@ -35,7 +35,7 @@ from distrivote.confidence import (
 from distrivote.confidence.steps import StepEnds
 from distrivote.confidence.tokens import check_k
 from distrivote.defaults import SPLIT
-from distrivote.errors import InputError
+from distrivote.errors import InputError, OwnCodeError
 from distrivote.nouns import count, verb
 from distrivote.splitting import OwnSplit, Splitter, splitter, step_ends
 from distrivote.steering import ENDED
@@ -184,6 +184,7 @@ class Pool:
         self.reader, self._eager = reader, eager
         self._trajectories: list[Trajectory] = []
         self._readings: list[Reading] = []
+        self._unread: list[Trajectory] = []
         self._depth = _Depth(reader.measures[0], reader.k)
 
     def read_by(self, reader: Reader) -> None:
@@ -219,7 +220,29 @@ class Pool:
         if k != before:
             self._readings = self.reader.read(self._trajectories, k)
         else:
-            self._readings += self.reader.read(new, k)
+            try:
+                self._readings += self.reader.read(new, k)
+            except OwnCodeError:
+                self._read_each(new, k)
+
+    def _read_each(self, new: Sequence[Trajectory], k: int) -> None:
+        """Read one after the other, leave out those that a user's function can't read, and then raise."""
+        failure = None
+        del self._trajectories[len(self._readings) :]
+        for trajectory in new:
+            try:
+                self._readings += self.reader.read([trajectory], k)
+                self._trajectories.append(trajectory)
+            except OwnCodeError as error:
+                failure = failure or error
+                self._unread.append(trajectory)
+        if failure is not None:
+            raise failure
+
+    @property
+    def trajectories(self) -> tuple[Trajectory, ...]:
+        """All trajectories, also those that a user's function could not read."""
+        return *self._trajectories, *self._unread
 
     def notes_on(self, pairs: Sequence[tuple[Trajectory, Reading]]) -> list[str]:
         """Return caveats about the trajectories of this pool, a sentence each."""

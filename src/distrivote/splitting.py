@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from distrivote.errors import InputError
-from distrivote.names import SPLITTER, Own, check_call, found, own_of, unknown
+from distrivote.names import SPLITTER, Own, check_call, found, guarded, own_of, unknown
 
 _TEXT = re.compile(r"\S")
 
@@ -164,7 +164,7 @@ def _own_splitter(own: Own) -> Splitter:
         made: Splitter = own.value
         return made
     check_call(SPLITTER, own, 1)
-    return OwnSplitter(own.name, own.value)
+    return OwnSplitter(own.name, guarded(SPLITTER, own))
 
 
 _NAMED: dict[str, Splitter] = {

@@ -16,7 +16,7 @@ import pytest
 
 import distrivote
 from distrivote.cli.main import main
-from distrivote.errors import EngineError, InputError, UnknownNameError
+from distrivote.errors import EngineError, InputError, OwnCodeError, UnknownNameError
 from distrivote.scorers.run import ScoreInterrupted
 from distrivote.scorers.scorer import Reply
 from distrivote.store.runs.compaction import compact
@@ -172,7 +172,7 @@ def test_numbers_beyond_a_double_and_lists_without_end_are_errors(run: str) -> N
         def score_all(self, _replies: Sequence[Reply]) -> Iterator[float]:
             return itertools.repeat(1.0)
 
-    with pytest.raises(EngineError, match="gave more scores for 12 replies"):
+    with pytest.raises(OwnCodeError, match="gave more scores for 12 replies"):
         distrivote.score_run(run, Endless(), name="worse")
 
 
@@ -197,7 +197,8 @@ def test_a_function_that_fails_is_named_with_its_place(run: str) -> None:
             raise ZeroDivisionError("three")
         return 0.5
 
-    with pytest.raises(EngineError, match=r"failed at sample 3 of question 'a' \(ZeroDivisionError: three\)"):
+    said = r"raised ZeroDivisionError: three \(.*test_run.py:\d+\), at sample 3 of question 'a'"
+    with pytest.raises(OwnCodeError, match=said):
         distrivote.score_run(run, fails, name="fails")
     assert scores(run, "fails") == [0.5] * 3 + [None] * 9  # what came before is stored
     with pytest.raises(InputError, match="give a function"):

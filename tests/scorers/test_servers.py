@@ -138,6 +138,26 @@ def test_p_true_of_the_answer_asks_once_for_equal_answers(run: str) -> None:
     assert (result.n_asked, result.n_without) == (4, 12)  # neither True nor False was listed
 
 
+def test_a_judges_mark_is_the_mean_of_the_digits(run: str) -> None:
+    def answer(request: Request) -> Reply:
+        if request.path == "/v1/models":
+            return Reply(body={"data": [{"id": "lm"}]})
+        (message,) = request.body["messages"]
+        assert "from 0 (certainly wrong) to 9" in message["content"]
+        tops = [("9", 0.5), (" 8", 0.25), ("The", 0.25)] if "{4}" in message["content"] else [("1", 0.9)]
+        top = [{"token": token, "logprob": math.log(p)} for token, p in tops]
+        return Reply(body={"choices": [{"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}]})
+
+    with ScriptedServer(answer) as server, OpenAIEngine(server.url) as engine:
+        assert distrivote.score_run(run, "judge", engine=engine).n_asked == 12
+        with pytest.raises(InputError, match="did you mean judge:answer"):
+            distrivote.score_run(run, "judge:answr", engine=engine)
+    found = Run.open(run).table(["judge"])["judge"].to_pylist()
+    assert found == pytest.approx(
+        [26 / 3 if each > 0 and at < 6 else 1.0 for at, each in enumerate(EXPECTED)]
+    )
+
+
 def test_a_server_without_log_probabilities_is_an_error(run: str) -> None:
     def answer(request: Request) -> Reply:
         if request.path == "/v1/models":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from distrivote.errors import InputError
+from distrivote.errors import OwnCodeError
 from distrivote.names import Own
 from distrivote.steering import End, Injection, SelfStepConf
 from distrivote.steering.own import OwnController, own_controller
@@ -57,5 +57,5 @@ def test_it_sees_the_text_and_the_mean_of_each_step_and_may_inject_or_end() -> N
 
 def test_what_is_neither_text_nor_end_is_named() -> None:
     stream = OwnController("mine", lambda _text, _confidences: 7).start()
-    with pytest.raises(InputError, match=r"mine.*returned 7"):
+    with pytest.raises(OwnCodeError, match=r"mine.*returned 7"):
         stream.push("a\n\n", 1.0)

@@ -8,6 +8,7 @@ from hypothesis import given
 
 import distrivote
 from distrivote import InputError, Pipeline
+from distrivote.errors import OwnCodeError
 from distrivote.names import Own
 from distrivote.voting.filters import TopFilter
 from distrivote.voting.kernels.pools import sums_by_answer, winning_answers
@@ -114,7 +115,7 @@ def test_an_invalid_part_of_a_pipeline_is_one_sentence(parts: dict[str, object],
 
 
 def test_a_filter_that_returns_no_number_fails_when_it_is_made() -> None:
-    with pytest.raises(InputError, match="returned none for a cut"):
+    with pytest.raises(OwnCodeError, match="returned none for a cut"):
         OwnFilter(Own("mine:cut", lambda _confidences: "none"))
 
 

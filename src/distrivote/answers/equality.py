@@ -29,7 +29,7 @@ from distrivote.answers.remarks import Remarks
 from distrivote.defaults import SAME
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.names import SAME as ROLE
-from distrivote.names import Own, check_call, found, own_of, unknown
+from distrivote.names import Own, check_call, found, guarded, own_of, unknown
 
 Equal: TypeAlias = Callable[[str, str], bool]
 Key: TypeAlias = Callable[[str], Hashable]
@@ -257,4 +257,5 @@ def _own_equality(own: Own) -> Equality:
     if isinstance(own.value, Equality):
         return replace(own.value, name=own.name)
     is_pairwise = check_call(ROLE, own, 2, 1) == 2
-    return Equality(own.name, equal=own.value) if is_pairwise else Equality(own.name, key=own.value)
+    call = guarded(ROLE, own)
+    return Equality(own.name, equal=call) if is_pairwise else Equality(own.name, key=call)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from distrivote.benchmarks.benchmark import Benchmark
-from distrivote.names import BENCHMARK, Own, check_call, misfit
+from distrivote.names import BENCHMARK, Own, called, check_call, each_of, misgiven
 from distrivote.problem import Problem
 
 SOURCE = "imported"
@@ -21,10 +21,10 @@ def own_benchmark(own: Own) -> Benchmark:
     if isinstance(own.value, Benchmark):
         return replace(own.value, name=own.name, source=SOURCE)
     check_call(BENCHMARK, own, 0)
-    made = own.value()
+    made = called(BENCHMARK, own.name, own.value)
     if not isinstance(made, Iterable) or isinstance(made, str):
-        raise misfit(BENCHMARK, own, f"returned {str(made)[:60]}")
-    items = list(made)
+        raise misgiven(BENCHMARK, own, f"returned {str(made)[:60]}")
+    items = list(each_of(BENCHMARK, own, made))
     problems = [_problem(own, number, len(items), item) for number, item in enumerate(items, 1)]
     return Benchmark(own.name, tuple(problems), SOURCE)
 
@@ -36,4 +36,4 @@ def _problem(own: Own, number: int, n: int, item: object) -> Problem:
         question, answer = item
         name = str(number).zfill(len(str(n)))
         return Problem(question, name, None if answer is None else str(answer))
-    raise misfit(BENCHMARK, own, f"has {str(item)[:60]} as item {number}")
+    raise misgiven(BENCHMARK, own, f"has {str(item)[:60]} as item {number}")

@@ -18,8 +18,9 @@ from distrivote.cli.model_options import ModelOptions
 from distrivote.cli.options import OUTPUT, WITHHELD, BeliefOptions, Json, MethodOptions, QuestionOptions
 from distrivote.cli.sampling_options import SamplingOptions, StopWhen
 from distrivote.cli.steering_options import OnlineOptions
+from distrivote.cli.words import worded
 from distrivote.defaults import BUDGET
-from distrivote.errors import EngineError, InputError
+from distrivote.errors import EngineError, InputError, OwnCodeError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,6 +116,8 @@ def ask(
         say(f"distrivote: no trajectory gave an answer{_why_none(solution)}")
         if strict:
             raise typer.Exit(1)
+    if asked.unvoted:
+        raise typer.Exit(OwnCodeError.exit_code)
     if reason is not None:
         say(f"distrivote: withheld: {reason}")
         raise typer.Exit(WITHHELD)
@@ -139,6 +142,9 @@ class _Asked(NamedTuple):
     stopped: bool
     """Whether the user interrupted it."""
 
+    unvoted: bool
+    """Whether the user's own code failed in the vote, so that the majority decided."""
+
 
 def _problem(question: str, template: str, system: str | None) -> Problem:
     from distrivote.problem import LONGEST, Problem
@@ -159,7 +165,7 @@ def _solve(
     from distrivote.cli.ask_display import AskDisplay
     from distrivote.engines.abilities import carried_out
     from distrivote.engines.choice import open_engine
-    from distrivote.flow import sample_into
+    from distrivote.flow import sample_into, solution_of
     from distrivote.nouns import count
     from distrivote.voting.caveats import unmeasured_note
 
@@ -172,7 +178,7 @@ def _solve(
         say_facts(headline)
     if (most := costs.most(choice, poll.budget, params.max_tokens)) is not None:
         say(most)
-    n, stopped, failure = 0, False, None
+    n, stopped, failure, unvoted = 0, False, None, False
     with AskDisplay(poll) as display:
         try:
             with closing(sample_into(poll, engine, params, watch=display.watch)) as samples:
@@ -183,16 +189,26 @@ def _solve(
                         shared_verifier().start()  # imported while the model samples
         except KeyboardInterrupt:
             stopped = True
-        except EngineError as error:
+        except (EngineError, OwnCodeError) as error:
             failure = error
     try:
         if stopped and not n:
             raise KeyboardInterrupt
-        if failure is not None and n:
-            note(failure)
         solution = poll.finish(failure)  # this may ask the model to judge
+    except OwnCodeError as error:
+        if len(error.trajectories) < 2:
+            raise
+        say(f"distrivote: error: {worded(error)}")
+        say("voting without your code, by majority")
+        failure, unvoted = None, True
+        solution = solution_of(
+            poll.problem, error.trajectories, method="sc", steering=poll.steering, n_asked=poll.budget
+        )
     finally:
         engine.close()
+    if failure is not None:
+        note(failure)
+    n = len(solution.trajectories)
     if solution.is_settled:
         say(f"settled after {n} of {count(poll.budget, 'trajectory')}")
     elif n < poll.budget:
@@ -203,7 +219,7 @@ def _solve(
         note(*poll.same.remarks().notes)
         if tally.n_unmeasured:
             note(unmeasured_note(tally.n_unmeasured, tally.n_cast, tally.method))
-    return _Asked(solution, engine.model, headline, display.seconds, stopped)
+    return _Asked(solution, engine.model, headline, display.seconds, stopped, unvoted)
 
 
 def _silent(_text: str) -> None:

@@ -30,15 +30,16 @@ def score(
         typer.Option(
             "--with",
             metavar="SCORER",
-            help="command:CMD; package.module:function; ptrue or ptrue:answer, which ask a model; score,"
-            " pooling or classify, the addresses of a server with a reward model.",
+            help="command:CMD; package.module:function; ptrue or ptrue:answer, which ask a model whether it"
+            " is true; judge or judge:answer, which ask for a mark from 0 to 9; score, pooling or classify,"
+            " the addresses of a server with a reward model.",
         ),
     ],
     name: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The name of the column; reward, ptrue, score or that of the function by default.",
+            help="The name of the column; reward, ptrue, judge, score or that of the function by default.",
             show_default=False,
         ),
     ] = None,

@@ -50,7 +50,7 @@ from distrivote.confidence.tokens import (
 from distrivote.defaults import MEASURE
 from distrivote.errors import InputError
 from distrivote.names import MEASURE as ROLE
-from distrivote.names import Own, check_call, found, misfit, own_of, unknown
+from distrivote.names import Own, called, check_call, found, misgiven, own_of, unknown
 from distrivote.trajectory import Floats, Trajectory
 
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -198,11 +198,11 @@ def _own_measure(own: Own) -> Measure:
     check_call(ROLE, own, 1)
 
     def value_of(trajectory: Trajectory, _k: int) -> TokenValues:
-        value: Any = own.value(trajectory)
+        value: Any = called(ROLE, own.name, own.value, trajectory)
         try:
             return token_whole(np.array([np.nan if value is None else float(value)]))
         except (TypeError, ValueError):
-            raise misfit(ROLE, own, f"returned {str(value)[:60]}") from None
+            raise misgiven(ROLE, own, f"returned {str(value)[:60]}") from None
 
     return Measure(
         own.name,

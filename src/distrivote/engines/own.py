@@ -13,7 +13,7 @@ from typing import Any
 from distrivote.engines.base import BaseEngine, Job, Progress, Watch
 from distrivote.engines.openai.protocol import seed_of
 from distrivote.errors import InputError
-from distrivote.names import ENGINE, Own, check_call, made_with, misfit, parameters
+from distrivote.names import ENGINE, Own, called, check_call, each_of, made_with, misfit, misgiven, parameters
 from distrivote.steering import Controller
 from distrivote.trajectory import Trajectory
 
@@ -51,11 +51,11 @@ class FunctionEngine(BaseEngine):
             if watch is not None:
                 watch(Progress(n_done, len(job.indices) - n_done, 0))
             given = (messages, seed_of(job.params.seed, index)) if self._takes_seed else (messages,)
-            reply = self._own.value(*given)
+            reply = called(ENGINE, self.name, self._own.value, *given)
             if isinstance(reply, str):
                 reply = Trajectory(reply)
             if not isinstance(reply, Trajectory):
-                raise misfit(ENGINE, self._own, f"returned {str(reply)[:60]}")
+                raise misgiven(ENGINE, self._own, f"returned {str(reply)[:60]}")
             yield replace(reply, index=index)
 
 
@@ -75,6 +75,13 @@ def own_engine(own: Own, model: str | None, options: Mapping[str, Any]) -> BaseE
             raise misfit(ENGINE, own, f"can't be made ({error})") from error
     elif options:
         value = made_with(ENGINE, own, {name: str(each) for name, each in options.items()}).value
+    if isinstance(value, BaseEngine):
+        sample = value.sample_job
+
+        def sample_job(*given: Any) -> Iterator[Trajectory]:
+            return each_of(ENGINE, own, called(ENGINE, own.name, sample, *given))
+
+        value.sample_job = sample_job  # type: ignore[assignment, method-assign]
     if hasattr(value, "sample"):
         return value  # type: ignore[no-any-return]
     return FunctionEngine(own._replace(value=value), model)

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
 
 from distrivote.engines.base import Engine, SamplingParams
-from distrivote.errors import DistrivoteError, EngineError, MissingPackageError
+from distrivote.errors import DistrivoteError, EngineError, MissingPackageError, OwnCodeError
 from distrivote.flow_async import asample_into
 from distrivote.poll import Poll
 from distrivote.solution import Solution
@@ -109,7 +109,7 @@ async def _solved(engine: Engine, poll: Poll, params: SamplingParams, ctx: Conte
             async for _ in samples:
                 n += 1
                 await ctx.report_progress(n, poll.budget, f"{n} of {poll.budget} trajectories")
-    except EngineError as error:
+    except (EngineError, OwnCodeError) as error:
         failure = error
     return await asyncio.to_thread(poll.finish, failure)
 

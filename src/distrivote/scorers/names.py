@@ -9,18 +9,25 @@ from distrivote.engines.choice import EngineChoice, open_engine
 from distrivote.engines.openai.engine import OpenAIEngine
 from distrivote.errors import InputError
 from distrivote.names import SCORER, found, own_of, unknown
+from distrivote.scorers import marks, ptrue
 from distrivote.scorers.command import PREFIX, CommandScorer
 from distrivote.scorers.own import OwnScorer
-from distrivote.scorers.ptrue import NAME, OF_ANSWER, TrueScorer
+from distrivote.scorers.ptrue import FirstTokenScorer
 from distrivote.scorers.reward import WAYS, RewardScorer
 from distrivote.scorers.scorer import Scorer
 
-NAMES = (PREFIX, *WAYS, NAME, OF_ANSWER)
+_FIRST_TOKEN: dict[str, type[FirstTokenScorer]] = {
+    ptrue.NAME: ptrue.TrueScorer,
+    ptrue.OF_ANSWER: ptrue.TrueScorer,
+    marks.NAME: marks.MarkScorer,
+    marks.OF_ANSWER: marks.MarkScorer,
+}
+NAMES = (PREFIX, *WAYS, *_FIRST_TOKEN)
 
 
 def uses_engine(scorer: Any) -> bool:
     """Return whether a scorer asks a model."""
-    return isinstance(scorer, str) and scorer.partition(":")[0] in (*WAYS, NAME)
+    return isinstance(scorer, str) and scorer.partition(":")[0] in (*WAYS, ptrue.NAME, marks.NAME)
 
 
 def scorer_of(scorer: Any, engine: Engine | None = None) -> Scorer:
@@ -42,11 +49,11 @@ def scorer_of(scorer: Any, engine: Engine | None = None) -> Scorer:
         if own is None:
             raise unknown(SCORER, scorer, NAMES)
         return OwnScorer(own)
-    if scorer in (NAME, OF_ANSWER):
+    if scorer in _FIRST_TOKEN:
         if engine is None:
             raise _without_engine(scorer, "a model")
-        return TrueScorer(scorer, engine)
-    if scorer.partition(":")[0] == NAME:
+        return _FIRST_TOKEN[scorer](scorer, engine)
+    if scorer.partition(":")[0] not in WAYS:
         raise unknown(SCORER, scorer, NAMES)
     if not isinstance(engine, OpenAIEngine):
         raise _without_engine(scorer, "a server with a reward model")

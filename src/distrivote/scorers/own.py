@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from distrivote.errors import DistrivoteError, EngineError
-from distrivote.names import SCORER, Own, check_call, misfit
+from distrivote.errors import DistrivoteError, OwnCodeError
+from distrivote.names import SCORER, Own, called, check_call, misfit, raised
 from distrivote.scorers.scorer import ANSWER, QUESTION, TEXT, Reply, Scored, number_of
 
 N_TOGETHER = 64
@@ -24,7 +24,7 @@ class OwnScorer:
     def __init__(self, own: Own) -> None:
         self.name = own.name
         self.column = own.name.rpartition(":")[2].rpartition(".")[2]
-        value = own.value() if isinstance(own.value, type) else own.value
+        value = called(SCORER, own.name, own.value) if isinstance(own.value, type) else own.value
         self._all: Callable[[Sequence[Reply]], Any] | None = getattr(value, "score_all", None)
         self._one: Callable[[Reply], Any] | None = None
         if self._all is None:
@@ -50,10 +50,10 @@ class OwnScorer:
         except DistrivoteError:
             raise
         except Exception as error:  # a user's function may raise anything
-            raise EngineError(
-                f"the scorer {self.name} failed at {replies[0].place} ({type(error).__name__}: {error})"
+            raise OwnCodeError(
+                f"the scorer {self.name!r} raised {raised(error)}, at {replies[0].place}"
             ) from error
         if len(values) != len(replies):
             n = "more" if len(values) > len(replies) else f"{len(values)}"
-            raise EngineError(f"the scorer {self.name} gave {n} scores for {len(replies)} replies")
+            raise OwnCodeError(f"the scorer {self.name!r} gave {n} scores for {len(replies)} replies")
         return values

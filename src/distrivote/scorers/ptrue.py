@@ -18,7 +18,8 @@ from distrivote.errors import InputError
 from distrivote.problem import Message
 from distrivote.scorers.scorer import ANSWER, QUESTION, TEXT, Reply, Scored
 
-NAME, OF_ANSWER = "ptrue", "ptrue:answer"
+_OF_ANSWER = ":answer"
+NAME, OF_ANSWER = "ptrue", f"ptrue{_OF_ANSWER}"
 _TRUE, _FALSE = {"a", "true"}, {"b", "false"}
 _AROUND = " \t\n()[].:*\"'▁Ġ"
 _PROMPT = """Question: {question}
@@ -31,19 +32,28 @@ B) False
 Reply with the letter A or B only."""
 
 
-class TrueScorer:
-    """Asks a model about the whole reply, or about its final answer only."""
+class FirstTokenScorer:
+    """Asks a model about the whole reply, or about its final answer only, and reads its first token.
+
+    A subclass defines the question, and how the most probable tokens become a number.
+    """
+
+    column: str
+    prompt: str
+
+    def number(self, entries: Sequence[tuple[str, float]]) -> float | None:
+        """Return the score by the texts and log-probabilities of the most probable first tokens."""
+        raise NotImplementedError
 
     def __init__(self, name: str, engine: Engine) -> None:
         if not isinstance(engine, NextTokenEngine):
             raise InputError(
-                f"P(True) needs the probabilities of first tokens, which {engine.name} does not tell",
+                f"{name} needs the probabilities of first tokens, which {engine.name} does not tell",
                 hint="use the embedded engine or a server",
                 argument="engine",
             )
         self.name, self._engine, self._model = name, engine, engine.model
-        self._field = ANSWER if name == OF_ANSWER else TEXT
-        self.column = "ptrue"
+        self._field = ANSWER if name.endswith(_OF_ANSWER) else TEXT
         self.reads = self.needs = (QUESTION, self._field)
 
     @property
@@ -55,10 +65,29 @@ class TrueScorer:
         """Yield the scores as they arrive."""
         prompts = [[Message("user", self._prompt(reply))] for reply in replies]
         for number, told in self._engine.next_tokens(prompts):
-            yield Scored(number, p_true(told.entries), told.n_tokens)
+            yield Scored(number, self.number(told.entries), told.n_tokens)
 
     def _prompt(self, reply: Reply) -> str:
-        return _PROMPT.format(question=reply.question, proposed=getattr(reply, self._field))
+        return self.prompt.format(question=reply.question, proposed=getattr(reply, self._field))
+
+
+class TrueScorer(FirstTokenScorer):
+    """Asks a model whether the whole reply, or its final answer only, is true."""
+
+    column = "ptrue"
+    prompt = _PROMPT
+
+    def number(self, entries: Sequence[tuple[str, float]]) -> float | None:
+        return p_true(entries)
+
+
+def stripped(token: str) -> str:
+    """Return a token without what may stand around a letter or a digit.
+
+    >>> stripped("▁(A)"), stripped(" 7.")
+    ('a', '7')
+    """
+    return token.strip(_AROUND).lower()
 
 
 def p_true(entries: Sequence[tuple[str, float]]) -> float | None:
@@ -69,7 +98,7 @@ def p_true(entries: Sequence[tuple[str, float]]) -> float | None:
     >>> p_true([("The", -0.1)]) is None
     True
     """
-    known = [(token.strip(_AROUND).lower(), logprob) for token, logprob in entries if logprob > -math.inf]
+    known = [(stripped(token), logprob) for token, logprob in entries if logprob > -math.inf]
     true = sum(math.exp(logprob) for token, logprob in known if token in _TRUE)
     false = sum(math.exp(logprob) for token, logprob in known if token in _FALSE)
     if not true and not false:

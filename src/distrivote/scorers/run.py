@@ -92,10 +92,11 @@ def score_run(
 
     Args:
         run: The folder of a run, or the run.
-        scorer: `command:CMD`, `package.module:function`, `ptrue`, `ptrue:answer`, `score`, `pooling`,
-            `classify`; a function (reply) -> number, an object with `score_all(replies)`, or a `Scorer`.
-        name: The name of the column; by default reward, ptrue, score or that of the function.
-        engine: The model that `ptrue` asks, or the server of a reward model.
+        scorer: `command:CMD`, `package.module:function`, `ptrue`, `ptrue:answer`, `judge`,
+            `judge:answer`, `score`, `pooling`, `classify`; a function (reply) -> number, an object with
+            `score_all(replies)`, or a `Scorer`.
+        name: The name of the column; by default reward, ptrue, judge, score or that of the function.
+        engine: The model that `ptrue` or `judge` asks, or the server of a reward model.
         max_tokens_total: Stop cleanly after this number of tokens.
         partial: Accept a run that lacks parts.
         watch: Called with the progress.

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from distrivote.answers.mathverify import MathEqual, NeedsWorkerError
 from distrivote.engines.base import Progress
-from distrivote.errors import EngineError
+from distrivote.errors import EngineError, OwnCodeError
 from distrivote.flow_async import asample_into
 from distrivote.nouns import count
 from distrivote.poll import Poll
@@ -104,7 +104,7 @@ class _Sampling:
         self._arrived = asyncio.Event()
         self._progress = Progress(0, 0, 0)
         self._begun = time.monotonic()
-        self._failure: EngineError | None = None
+        self._failure: EngineError | OwnCodeError | None = None
 
     async def run(self, watched: bool) -> AsyncGenerator[Moved | Trajectory]:
         """Collect trajectories as they finish; if the question is watched, yield them and the progress."""
@@ -129,7 +129,7 @@ class _Sampling:
                         yield trajectory
             try:
                 pump.result()
-            except EngineError as error:
+            except (EngineError, OwnCodeError) as error:
                 if not self._n_done:
                     raise
                 self._failure = error

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from distrivote.names import STEERING, Own, check_call, misfit
+from distrivote.names import STEERING, Own, called, check_call, misgiven
 from distrivote.splitting import DelimiterSplitter, Splitter
 from distrivote.steering.controller import Controller, ControllerStream, End, Injection, InsertionLog
 from distrivote.trajectory import Interventions
@@ -41,7 +41,7 @@ class OwnController(Controller):
 
 def own_controller(own: Own) -> Controller:
     """Return the controller of a user's object: a controller, a controller class, or a function."""
-    value: Any = own.value() if isinstance(own.value, type) else own.value
+    value: Any = called(STEERING, own.name, own.value) if isinstance(own.value, type) else own.value
     if hasattr(value, "start"):
         return value  # type: ignore[no-any-return]
     check_call(STEERING, own, 2)
@@ -68,12 +68,14 @@ class _Stream(ControllerStream):
             return None
         self._confidences.append(sum(self._step) / len(self._step) if self._step else math.nan)
         self._step = []
-        found = self._rule.decide(self._text, tuple(self._confidences))
-        if found is None or isinstance(found, End):
+        found = called(STEERING, self._rule.label, self._rule.decide, self._text, tuple(self._confidences))
+        if found is None:
+            return None
+        if isinstance(found, End):
             return found
         if not isinstance(found, str):
             own = Own(self._rule.label, self._rule.decide)
-            raise misfit(STEERING, own, f"returned {str(found)[:60]}")
+            raise misgiven(STEERING, own, f"returned {str(found)[:60]}")
         self._log.announce()
         return Injection(found)
 

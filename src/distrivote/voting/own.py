@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from distrivote.names import FILTER, METHOD, Own, check_call, found, made_with, misfit, unknown
+from distrivote.names import FILTER, METHOD, Own, called, check_call, found, made_with, misgiven, unknown
 from distrivote.voting.kernels.pools import ABSENT, BoolArray, FloatArray, IntArray, Pools, winning_answers
 from distrivote.voting.kernels.splits import Splits, cut_at, no_splits, splittable
 from distrivote.voting.votes import Count
@@ -81,7 +81,7 @@ class OwnVote(_OwnPart):
 
     def count(self, pools: Pools, members: BoolArray, negated: bool = False) -> Count:
         if hasattr(self._part, "count"):
-            return Count(*self._part.count(pools, members, negated))
+            return Count(*called(METHOD, self.name, self._part.count, pools, members, negated))
         scores = np.full((len(pools.answers), pools.n_answers), ABSENT)
         for row, who in enumerate(members):
             if not who.any():
@@ -97,7 +97,7 @@ class OwnVote(_OwnPart):
     def _scores(self, classes: IntArray, confidences: FloatArray) -> FloatArray:
         """Return one score per class, `ABSENT` where the vote gave none; check what came back."""
         given = (classes, confidences) if self.needs_confidence else (classes,)
-        result = self._part(*given)
+        result = called(METHOD, self.name, self._part, *given)
         n = int(classes.max()) + 1
         try:
             values = np.asarray(result, dtype=np.float64)
@@ -106,9 +106,9 @@ class OwnVote(_OwnPart):
         if values.ndim == 0 and float(values) in range(n):
             chosen: FloatArray = np.where(np.arange(n) == values, 1.0, 0.0)
             return chosen
-        if values.shape != (n,):
+        if values.shape != (n,) or np.isnan(values).all():
             said = f"returned {str(result)[:60]} for {n} classes"
-            raise misfit(METHOD, self.own, said)
+            raise misgiven(METHOD, self.own, said)
         return np.where(np.isnan(values), ABSENT, np.clip(values, ABSENT / 2, -ABSENT / 2))
 
 
@@ -129,7 +129,7 @@ class OwnFilter(_OwnPart):
 
     def split(self, ranked: FloatArray, sizes: IntArray) -> Splits:
         if hasattr(self._part, "split"):
-            return Splits(*self._part.split(ranked, sizes))
+            return Splits(*called(FILTER, self.name, self._part.split, ranked, sizes))
         splits = no_splits(ranked)
         rows = splittable(ranked, sizes)
         if rows.size:
@@ -139,8 +139,11 @@ class OwnFilter(_OwnPart):
         return splits
 
     def _cut(self, confidences: FloatArray) -> float:
-        result = self._part(confidences)
+        result = called(FILTER, self.name, self._part, confidences)
         try:
-            return float(result)
+            cut = float(result)
         except (TypeError, ValueError):
-            raise misfit(FILTER, self.own, f"returned {str(result)[:60]} for a cut") from None
+            cut = np.nan
+        if np.isnan(cut):
+            raise misgiven(FILTER, self.own, f"returned {str(result)[:60]} for a cut")
+        return cut

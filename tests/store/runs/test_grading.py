@@ -13,7 +13,7 @@ import pytest
 
 from distrivote import Problem, SamplingParams, Trajectory, solve
 from distrivote.answers import equality as equality_module
-from distrivote.answers.equality import Equality, Same
+from distrivote.answers.equality import Equality, Same, equality
 from distrivote.answers.kinds import kind_named
 from distrivote.answers.remarks import Remarks
 from distrivote.engines.replay import ReplayEngine
@@ -203,6 +203,21 @@ def test_a_rule_of_ones_own_is_kept_by_its_name(tmp_path: Path) -> None:
     run = Run.open(path)
     assert set(run.table(["answer_class"])["answer_class"].to_pylist()) == {0}
     assert any("'all one', which is not known here" in note for note in run.notes)
+
+
+def test_a_rule_of_ones_own_grades_where_it_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "whichever.py").write_text("def same(answer): return 0\n")
+    monkeypatch.chdir(tmp_path)
+    manifest = Manifest.of("replay", "none", "math", "made-up", SamplingParams(), budget=2)
+    manifest = dataclasses.replace(manifest, same="whichever:same")
+    with RunWriter(tmp_path / "run", manifest) as writer:
+        for i, answer in enumerate(["4", "5"]):
+            writer.add(Row(question_id="q", sample=i, answer=answer, ground_truth="4"))
+    assert graded(tmp_path / "run") == ([0, 1], [True, False])  # nothing is imported because a run says so
+    assert equality("whichever:same").name == "whichever:same"
+    assert graded(tmp_path / "run") == ([0, 0], [True, True])
 
 
 def test_multiple_choice_is_compared_by_letters(tmp_path: Path) -> None:

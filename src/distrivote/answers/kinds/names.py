@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from distrivote.answers.equality import NAMED
-from distrivote.answers.extract import extractor
+from distrivote.answers.extract import Extraction, extractor
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.programs import CODE
 from distrivote.answers.kinds.prose import TEXT
@@ -29,7 +29,7 @@ from distrivote.answers.kinds.values import BOXED, CHOICE, MATH, NUMBER, SHORT, 
 from distrivote.defaults import ANSWER
 from distrivote.errors import InputError
 from distrivote.names import ANSWER as ROLE
-from distrivote.names import Own, check_call, found, own_of, unknown
+from distrivote.names import Own, called, check_call, found, misgiven, own_of, unknown
 
 KINDS = {
     kind.name: kind for kind in (MATH, BOXED, NUMBER, CHOICE, SHORT, JSON, JSON_BY_FIELD, TOOL, CODE, TEXT)
@@ -79,4 +79,11 @@ def _own_kind(own: Own) -> Kind:
     if isinstance(own.value, Kind):
         return replace(own.value, name=own.name)
     check_call(ROLE, own, 1)
-    return Kind(own.name, extractor(own.value), NAMED["math"], f"found by {own.name}")
+
+    def find(text: str) -> Extraction | str | None:
+        answer: Any = called(ROLE, own.name, own.value, text)
+        if answer is None or isinstance(answer, str | Extraction):
+            return answer
+        raise misgiven(ROLE, own, f"returned {str(answer)[:60]}")
+
+    return Kind(own.name, extractor(find), NAMED["math"], f"found by {own.name}")

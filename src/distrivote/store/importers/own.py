@@ -7,13 +7,13 @@ A row has `question_id`, and `answer` or a whole reply as `text`; and, where kno
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from distrivote.errors import InputError, suggestion
-from distrivote.names import IMPORTER, Own, check_call, misfit
+from distrivote.names import IMPORTER, Own, called, check_call, each_of, misgiven
 from distrivote.problem import Problem
 from distrivote.store.importers.base import Format, ImportOptions
 from distrivote.store.importers.records import row
@@ -30,20 +30,13 @@ def own_format(own: Own) -> Format:
     check_call(IMPORTER, own, 1)
 
     def read(path: Path, options: ImportOptions) -> Iterator[Row]:
-        rows = _called(own.value, path)
+        rows = called(IMPORTER, own.name, own.value, path)
         if not isinstance(rows, Iterable) or isinstance(rows, str):
-            raise misfit(IMPORTER, own, f"returned {str(rows)[:60]}")
-        for number, record in enumerate(rows, 1):
+            raise misgiven(IMPORTER, own, f"returned {str(rows)[:60]}")
+        for number, record in enumerate(each_of(IMPORTER, own, rows), 1):
             yield _row(record, options, f"{path}, row {number} of {own.name}")
 
     return Format(own.name, "read by a function", lambda _path, _head: True, read)
-
-
-def _called(function: Callable[[Path], Any], path: Path) -> Any:
-    try:
-        return function(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} can't be read ({error})", argument=IMPORTER.argument) from error
 
 
 def _row(record: Any, options: ImportOptions, where: str) -> Row:

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from distrivote.answers.equality import NAMED, RULES_VERSION, Equality, Same, equality
+from distrivote.answers.equality import RULES_VERSION, Equality, Same, equality
 from distrivote.answers.equivalence import grade
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.mathverify import shared_verifier
 from distrivote.answers.remarks import Remarks
+from distrivote.errors import InputError
+from distrivote.names import only_loaded
 from distrivote.prompts import DEFAULT_SAME
 from distrivote.store.columns import (
     ANSWER,
@@ -53,12 +55,13 @@ class Grading(NamedTuple):
         """Return the grading of a run: the requested one, or that of the run."""
         told = manifest.grader is not None and manifest.grader["told"]
         name = manifest.compared_by
-        if same is None and name not in NAMED:
+        rule = _known(name) if same is None else equality(same)
+        if rule is None:
             note = (
-                f"answers were compared by {name!r}, which is not known here: new ones are by {DEFAULT_SAME}"
+                f"answers were compared by {name!r}, which is not known here, so new ones are by"
+                f" {DEFAULT_SAME}: name it with `same`"
             )
             return cls(equality(), False, told, (note,))
-        rule = equality(name if same is None else same)
         is_read_again = isinstance(same, Kind)
         return cls(rule, is_read_again or not _is_current(manifest, rule), told and not is_read_again)
 
@@ -74,6 +77,15 @@ class Grading(NamedTuple):
             "n_unsure_grades": remarks.n_unsure_grades,
         }
         return dataclasses.replace(manifest, same=self.same.name, grader=record)
+
+
+def _known(name: str) -> Equality | None:
+    """Return the equality that a run names; its code is not imported unless the caller has named it too."""
+    try:
+        with only_loaded():
+            return equality(name)
+    except InputError:
+        return None
 
 
 def recorded(manifest: Manifest) -> Remarks:

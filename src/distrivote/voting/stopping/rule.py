@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from distrivote.defaults import STOP_SHARE
 from distrivote.errors import InputError
-from distrivote.names import STOP_RULE, Own, check_call
+from distrivote.names import STOP_RULE, Own, called, check_call
 from distrivote.voting.ballot import Ballot
 
 
@@ -56,15 +56,15 @@ class FunctionRule:
     """The `reason` of the object that it was made from."""
 
     def settled(self, ballot: Ballot, n_left: int) -> bool:
-        return bool(self.function(ballot, n_left))
+        return bool(called(STOP_RULE, self.name, self.function, ballot, n_left))
 
     def reason(self, ballot: Ballot, n_left: int) -> str | None:
-        return None if self.why is None else self.why(ballot, n_left)
+        return None if self.why is None else called(STOP_RULE, self.name, self.why, ballot, n_left)
 
 
 def own_rule(own: Own) -> StopRule:
     """Return the rule that an object of the user's is: a rule, a class of them, or a function."""
-    value: Any = own.value() if isinstance(own.value, type) else own.value
+    value: Any = called(STOP_RULE, own.name, own.value) if isinstance(own.value, type) else own.value
     if hasattr(value, "settled"):
         return FunctionRule(own.name, value.settled, getattr(value, "reason", None))
     check_call(STOP_RULE, own, 2)
