@@ -24,9 +24,18 @@ from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Steps, Trace, distinct
-from distrivote.nouns import verb
+from distrivote.nouns import count, verb
+from distrivote.steering import ENDED
 from distrivote.steering.choice import is_selfstepconf
-from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, MODEL, N_TOKENS, QUESTION_ID
+from distrivote.store.columns import (
+    ANSWER_CLASS,
+    CONFIDENCE,
+    FINISH_REASON,
+    GROUND_TRUTH,
+    MODEL,
+    N_TOKENS,
+    QUESTION_ID,
+)
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.models import models_of, together_note
 from distrivote.store.runs.parts import question_starts
@@ -157,8 +166,16 @@ def _of_run(
         wanted += [each for each in (*MEASURES.values(), *run.score_names) if each not in wanted]
     if "lengths" in reads:
         wanted += ["step_ends", "reflections", "text", "seconds"]
+    if "steps" in reads:
+        wanted.append(FINISH_REASON)
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
+    n_ended = table[FINISH_REASON].to_pylist().count(ENDED) if "steps" in reads else 0
+    if n_ended:
+        notes.append(
+            f"{name}: {n_ended:,} of {count(len(table), 'trajectory')} were ended early: their lengths are"
+            " not whole and they have no vote, so what a rule would save is not that of a full run"
+        )
     models = models_of(table)
     alike = (QUESTION_ID, MODEL)  # what is compared with each other
     check_ks(table, name, alike, advice="evaluate them apart")
@@ -367,15 +384,26 @@ def _of_table(
 
 def _with_lengths(path: str, columns: Columns, same: Same | None, sets: Sequence[PoolSet]) -> list[PoolSet]:
     """Return the sets of a file with the lengths of their trajectories, where it has the column."""
+    asked = dataclasses.replace(
+        columns, confidence=columns.length, named=True, positive_for=None, convert=None
+    )
     try:
-        lengths = list(_of_table(path, columns, LENGTH, same, []))
+        lengths = list(_of_table(path, asked, None, same, []))
+        if any((pool.confidence < 0).any() for one in lengths for pool in one.pools):
+            raise InputError(
+                f"{path} has lengths below 0 in its column {columns.length!r}",
+                hint="name another with `length`",
+                argument="length",
+            )
     except InputError:  # no such column, or one that holds no lengths
+        if columns.length != N_TOKENS:
+            raise
         return list(sets)
     found = []
     for one, other in zip(sets, lengths, strict=True):
         pools = []
-        for pool, shortness in zip(one.pools, other.pools, strict=True):
-            tokens = np.nan_to_num(1000.0 / shortness.confidence)
+        for pool, length in zip(one.pools, other.pools, strict=True):
+            tokens = np.nan_to_num(length.confidence)
             pools.append(dataclasses.replace(pool, n_tokens=np.rint(tokens).astype(np.int64)))
         found.append(dataclasses.replace(one, pools=tuple(pools)))
     return found
