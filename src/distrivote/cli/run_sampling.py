@@ -59,7 +59,7 @@ class SampledRun:
     @property
     def _ended(self) -> str:
         n = self.result.n_ended
-        return "" if n is None else f", {n:,} of the run ended early"
+        return "" if n is None else f", {n:,} in the run ended early"
 
     def tell(self) -> None:
         """Print it on one line."""
