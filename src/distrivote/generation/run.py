@@ -388,7 +388,7 @@ class _Generation:
         if controller is None or not controller.ends_trajectories:
             return None
         reasons = Run.open(self._path, partial=True).table((FINISH_REASON,))[FINISH_REASON]
-        return reasons.to_pylist().count(ENDED)
+        return int(reasons.to_pylist().count(ENDED))
 
     def __enter__(self) -> Self:
         return self
