@@ -91,7 +91,7 @@ def _presets(n_questions: int) -> Iterator[PoolSet]:
         yield simulate(preset.simulation, n_questions, BUDGET, rng, name=name, model=name)
 
 
-def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def summary(rows: list[dict[str, Any]], slots: int | None) -> list[dict[str, Any]]:
     """Return a line per rule and order: the mean over sets, and the worst of them."""
     found = []
     for rule, order in dict.fromkeys((row["rule"], row["order"]) for row in rows):
@@ -102,7 +102,7 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         found.append(
             {
                 "rule": rule,
-                "order": order,
+                "order": order if slots is None else f"{order}, {slots} slots",
                 "to_whole": round(100 * float(np.mean([row["to_whole"] for row in sets])), 2),
                 "pooled": [round(100 * whole[f"to_whole{end}"], 2) for end in ("", "_low", "_high")],
                 "worst": round(100 * worst["to_whole"], 2),
@@ -302,10 +302,10 @@ def main() -> None:
             rules=options.rule or RULES,
             slots=options.slots,
         )
-        rows = [dict(row) for row in report.results[0].tables[0].rows]
+        rows = [dict(row) for table in report.results[0].tables for row in table.rows]
         if options.slots is not None:
             print(f"all at once: {waiting(sets, options.slots)}", file=sys.stderr)
-        found[section] = {"budget": budget, "sets": len(sets), "rules": summary(rows)}
+        found[section] = {"budget": budget, "sets": len(sets), "rules": summary(rows, options.slots)}
         print(f"{section}: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     if options.page:
         write_page(options.page, [{name: each for name, each in found.items() if name != "ms_per_look"}])

@@ -1,4 +1,4 @@
-"""Ask the built-in model sixteen times, with SelfStepConf, and vote."""
+"""Ask the built-in model sixteen times, with SelfStepConf, and vote: python examples/ask_a_model.py."""
 
 import distrivote
 from distrivote import Problem, SamplingParams, SelfStepConf, solve

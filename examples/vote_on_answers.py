@@ -1,4 +1,4 @@
-"""Vote on answers and confidences that you already have, and print the explanation."""
+"""Vote on answers and confidences that you have, and explain it: python examples/vote_on_answers.py."""
 
 import distrivote
 

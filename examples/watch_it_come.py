@@ -1,4 +1,4 @@
-"""Print trajectories as they arrive in an asynchronous program, and stop when five agree."""
+"""Print trajectories as they come, and stop when five agree: python examples/watch_it_come.py."""
 
 import asyncio
 from collections import Counter

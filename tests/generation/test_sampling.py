@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from distrivote import Problem, SamplingParams, SelfStepConf, Trajectory
+from distrivote.benchmarks import Benchmark
 from distrivote.engines.base import Job, Progress, Sampled
 from distrivote.engines.replay import ReplayEngine
 from distrivote.errors import InputError
+from distrivote.evaluation.loading import load_pool_sets
+from distrivote.generation.run import RunResult, generate_run
 from distrivote.generation.sampling import Made, generate, question_seed, settled_questions, todo
 from distrivote.steering import ENDED, Controller, DeepConfOnline, DistriVotingOnline
 from distrivote.store.runs.manifest import Manifest
@@ -252,6 +255,29 @@ def test_a_stopped_run_ends_the_same_trajectories(tmp_path: Path, controller: Co
         pass
     assert ends(tmp_path / "whole") == ends(tmp_path / "parts")
     assert ENDED in [reason for *_, reason, _ in ends(tmp_path / "whole")]
+
+
+def test_a_run_says_how_many_were_ended_in_all_its_calls(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    benchmark = Benchmark("made", tuple(PROBLEMS), "here")
+
+    def sampled(controller: Controller | None, budget: int, path: Path = run) -> RunResult:
+        return generate_run(Steered(), benchmark, str(path), budget, params=PARAMS, steering=controller)
+
+    few = sampled(ONLINE, 8)
+    assert few.n_ended == 0
+    assert any("ends nothing here" in note for note in few.notes)
+    whole = sampled(ONLINE, 16)
+    assert (whole.n_added, whole.n_ended, whole.notes) == (24, 12, ())
+    again = sampled(ONLINE, 16)
+    assert (again.n_added, again.n_ended) == (0, 12)
+    assert sampled(None, 2, tmp_path / "plain").n_ended is None
+
+
+def test_a_replay_says_that_trajectories_were_ended(tmp_path: Path) -> None:
+    online_run(tmp_path / "run", ONLINE)
+    notes = load_pool_sets([str(tmp_path / "run")], reads=("lengths", "steps")).notes
+    assert any("12 of 48 trajectories were ended early" in note for note in notes)
 
 
 def test_a_warm_up_by_windows_needs_the_tokens(tmp_path: Path) -> None:

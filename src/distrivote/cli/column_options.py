@@ -73,6 +73,9 @@ class ColumnOptions(OptionGroup):
 class TableOptions(ColumnOptions):
     """The same, for input that may be piped."""
 
+    length_column: Annotated[
+        str, typer.Option(metavar="NAME", help="How many tokens the trajectory has.")
+    ] = "n_tokens"
     max_spool: Annotated[
         float, typer.Option(metavar="GB", help="Maximum size of the temporary file for piped input.")
     ] = MAX_SPOOL / 1e9
@@ -81,7 +84,8 @@ class TableOptions(ColumnOptions):
 
     def columns(self, by: str | None = None, *, positive_for: str | None = None) -> Columns:
         read = ColumnOptions.columns(self, by, positive_for=positive_for)
-        return replace(read, max_spool=int(self.max_spool * 1e9), partial=self.partial)
+        max_spool = int(self.max_spool * 1e9)
+        return replace(read, length=self.length_column, max_spool=max_spool, partial=self.partial)
 
 
 By = Annotated[

@@ -46,6 +46,7 @@ class SampledRun:
             "n_elsewhere": result.n_elsewhere,
             "n_tokens": result.n_tokens,
             "n_reflections": result.n_reflections,
+            **({} if result.n_ended is None else {"n_ended": result.n_ended}),
             "accuracy": result.accuracy,
             "seconds": round(self.seconds, 3),
             "stopped": self.stopped,
@@ -54,6 +55,11 @@ class SampledRun:
             "n_questions": len(self.settings.benchmark),
             "budget": self.settings.budget,
         }
+
+    @property
+    def _ended(self) -> str:
+        n = self.result.n_ended
+        return "" if n is None else f", {n:,} in the run ended early"
 
     def tell(self) -> None:
         """Print it on one line."""
@@ -67,12 +73,12 @@ class SampledRun:
             total = self.settings.total
             each = f"{count(budget, 'trajectory')} of every question"
             shared = "" if total is None else f"{count(total, 'trajectory')} of all questions together"
-            print(f"{result.path} is complete: {shared or each}")
+            print(f"{result.path} is complete: {shared or each}{self._ended}")
             return
         right = "" if result.accuracy is None else f", {result.accuracy:.1%} right"
         print(
             f"{result.path}: {count(result.n_added, 'trajectory')} added, {count(result.n_tokens, 'token')},"
-            f" {count(result.n_reflections, 'reflection')}{right}"
+            f" {count(result.n_reflections, 'reflection')}{right}{self._ended}"
         )
         if result.n_doubled:
             say(f"{result.n_doubled:,} more were stored by another process first, and do not count")

@@ -12,6 +12,7 @@ _OPTIONS = {
     "base_urls": "--base-url",
     "confidence": "--confidence-column",
     "headers": "--header",
+    "length": "--length-column",
     "measure": "--signal",
     "n_parallel": "--parallel",
     "question": "--question-column",

@@ -44,6 +44,10 @@ class Column:
     paper: str | None = None
     """The field with the paper's own number, in the same unit; its ± is another quantity and not shown."""
 
+    extra: bool = False
+    """Whether a terminal that is too narrow leaves it out before the intervals of the others; such columns
+    are the last ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

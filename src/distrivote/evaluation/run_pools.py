@@ -17,8 +17,18 @@ from distrivote.evaluation.conditions import CONDITIONS
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Steps, Trace
+from distrivote.nouns import count
+from distrivote.steering import ENDED
 from distrivote.steering.choice import is_selfstepconf
-from distrivote.store.columns import ANSWER_CLASS, CONFIDENCE, GROUND_TRUTH, MODEL, N_TOKENS, QUESTION_ID
+from distrivote.store.columns import (
+    ANSWER_CLASS,
+    CONFIDENCE,
+    FINISH_REASON,
+    GROUND_TRUTH,
+    MODEL,
+    N_TOKENS,
+    QUESTION_ID,
+)
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.models import models_of, together_note
 from distrivote.store.runs.parts import question_starts
@@ -69,8 +79,16 @@ def _of_run(
         wanted += [each for each in (*MEASURES.values(), *run.score_names) if each not in wanted]
     if "lengths" in reads:
         wanted += ["step_ends", "reflections", "text", "seconds"]
+    if "steps" in reads:
+        wanted.append(FINISH_REASON)
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
+    n_ended = table[FINISH_REASON].to_pylist().count(ENDED) if "steps" in reads else 0
+    if n_ended:
+        notes.append(
+            f"{name}: {n_ended:,} of {count(len(table), 'trajectory')} were ended early: their lengths are"
+            " not whole and they have no vote, so what a rule would save is not that of a full run"
+        )
     models = models_of(table)
     alike = (QUESTION_ID, MODEL)  # what is compared with each other
     check_ks(table, name, alike, advice="evaluate them apart")

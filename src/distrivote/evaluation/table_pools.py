@@ -10,11 +10,10 @@ import numpy as np
 
 from distrivote.answers.equality import Same
 from distrivote.answers.remarks import Remarks
-from distrivote.confidence import LENGTH
 from distrivote.errors import InputError
 from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.pools import Pool, PoolSet
-from distrivote.store.columns import CONFIDENCE
+from distrivote.store.columns import CONFIDENCE, N_TOKENS
 from distrivote.store.signal_columns import (
     AUTO,
     mixed_questions,
@@ -58,15 +57,26 @@ def pool_sets_of_table(
 
 def with_lengths(path: str, columns: Columns, same: Same | None, sets: Sequence[PoolSet]) -> list[PoolSet]:
     """Return the sets of a file with the lengths of their trajectories, where it has the column."""
+    asked = dataclasses.replace(
+        columns, confidence=columns.length, named=True, positive_for=None, convert=None
+    )
     try:
-        lengths = list(pool_sets_of_table(path, columns, LENGTH, same, []))
+        lengths = list(pool_sets_of_table(path, asked, None, same, []))
+        if any((pool.confidence < 0).any() for one in lengths for pool in one.pools):
+            raise InputError(
+                f"{path} has lengths below 0 in its column {columns.length!r}",
+                hint="name another with `length`",
+                argument="length",
+            )
     except InputError:  # no such column, or one that holds no lengths
+        if columns.length != N_TOKENS:
+            raise
         return list(sets)
     found = []
     for one, other in zip(sets, lengths, strict=True):
         pools = []
-        for pool, shortness in zip(one.pools, other.pools, strict=True):
-            tokens = np.nan_to_num(1000.0 / shortness.confidence)
+        for pool, length in zip(one.pools, other.pools, strict=True):
+            tokens = np.nan_to_num(length.confidence)
             pools.append(dataclasses.replace(pool, n_tokens=np.rint(tokens).astype(np.int64)))
         found.append(dataclasses.replace(one, pools=tuple(pools)))
     return found

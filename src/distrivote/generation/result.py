@@ -67,6 +67,9 @@ class RunResult:
     n_elsewhere: int = 0
     """Missing trajectories that other processes added meanwhile."""
 
+    n_ended: int | None = None
+    """Trajectories of the whole run that were ended early; None if its controller ends none."""
+
 
 class RunInterrupted(KeyboardInterrupt):
     """Ctrl-C during sampling: what had finished is stored, and the same call continues."""

@@ -34,10 +34,12 @@ from distrivote.generation.sharing import Sharing
 from distrivote.generation.worker import Work
 from distrivote.poll import check_budget
 from distrivote.rounds import check_total
-from distrivote.steering import Steering, steering_of
+from distrivote.steering import ENDED, Steering, steering_of
+from distrivote.store.columns import FINISH_REASON
 from distrivote.store.runs.leases import Leases
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Keep
+from distrivote.store.runs.run import Run
 from distrivote.store.runs.writer import RunWriter
 from distrivote.store.tables.source import is_run
 from distrivote.voting.stopping import StopRule, stop_rule
@@ -208,6 +210,17 @@ def _steered_as_possible(
     return replace(settings, controller=carried_out(engine, controller))
 
 
+def _ends_nothing(settings: RunSettings) -> tuple[str, ...]:
+    """Return a note if no trajectory comes after the warm-up of a controller that ends some."""
+    controller, budget = settings.controller, settings.budget
+    if controller is None or not controller.ends_trajectories or budget > controller.n_warmup:
+        return ()
+    return (
+        f"{controller.name} ends nothing here: its warm-up takes {controller.n_warmup} trajectories of a"
+        f" question, and the budget is {budget}",
+    )
+
+
 class _Generation:
     """A run that is open for sampling; it is created if there is none, and continued if there is one."""
 
@@ -223,7 +236,7 @@ class _Generation:
         self._path, self._settings, self._watch, self._note = path, settings, watch, note
         self._writer = RunWriter(path, manifest, keep=keep)
         self._notes: list[str] = []
-        self._tell(*self._writer.notes)
+        self._tell(*self._writer.notes, *_ends_nothing(settings))
         changed = changed_question(path, settings.benchmark.problems)
         if changed is not None:
             raise InputError(
@@ -368,7 +381,15 @@ class _Generation:
             notes=tuple(self._notes),
             n_doubled=n_doubled,
             n_elsewhere=max(0, n_there - n_added),
+            n_ended=self._n_ended(),
         )
+
+    def _n_ended(self) -> int | None:
+        controller = self._settings.controller
+        if controller is None or not controller.ends_trajectories:
+            return None
+        reasons = Run.open(self._path, partial=True).table((FINISH_REASON,))[FINISH_REASON]
+        return int(reasons.to_pylist().count(ENDED))
 
     def __enter__(self) -> Self:
         return self

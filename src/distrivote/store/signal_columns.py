@@ -31,8 +31,8 @@ AUTO = "auto"
 
 def with_signal(columns: Columns, name: str) -> Columns:
     """Return the columns with the confidence that the signal names."""
-    if name in (LENGTH, N_TOKENS):
-        return replace(columns, confidence=N_TOKENS, per_length=True, named=True, positive_for="length")
+    if name in (LENGTH, N_TOKENS, columns.length):
+        return replace(columns, confidence=columns.length, per_length=True, named=True, positive_for="length")
     return replace(columns, confidence=MEASURES.get(name, name), named=True)
 
 
@@ -122,7 +122,7 @@ def mixed_questions(path: str, columns: Columns, same: Same | None = None) -> Mi
 
 def _known(columns: Columns) -> list[str]:
     own = [] if columns.confidence is None else [columns.confidence]
-    return list(dict.fromkeys([*own, *MEASURES.values(), N_TOKENS]))
+    return list(dict.fromkeys([*own, *MEASURES.values(), columns.length]))
 
 
 def _names_there(path: str, columns: Columns) -> tuple[Sequence[str], set[str]]:

@@ -15,6 +15,7 @@ from distrivote.evaluation.pools import Pool, PoolSet, Steps
 from distrivote.evaluation.results import Result, Row
 from distrivote.simulation.model import Simulation, simulate
 from distrivote.simulation.steps import StepModel, with_steps
+from distrivote.store.tables.source import Columns
 from evaluation.made_pools import pool, pool_set, random_set
 
 NAN = float("nan")
@@ -56,15 +57,17 @@ def test_with_slots_the_bias_towards_short_ones_is_seen() -> None:
     one = pool("q", [0, 1] * 8, [NAN] * 16, right=(0,))
     made = pool_set(dataclasses.replace(one, classes=one.classes, n_tokens=np.array([100, 1] * 8)))
     found = rows(result([made], ["beta"], slots=16))
-    assert found["beta:0.95", "rounds, 16 slots"]["samples"] == 1.0
-    assert found["beta:0.95", "as they finish, 16 slots"]["accuracy"] == 0.0
-    assert found["beta:0.95", "as they finish, 16 slots"]["lost"] > 0
+    assert found["beta:0.95", "rounds"]["samples"] == 1.0
+    assert found["beta:0.95", "as they finish"]["accuracy"] == 0.0
+    assert found["beta:0.95", "as they finish"]["lost"] > 0
 
 
 def test_sets_stand_alone_and_together_and_in_a_chart() -> None:
     sets = [random_set(6, 24, seed=n, name=f"set {n}", model=f"m{n}") for n in (1, 2)]
     found = result(sets, ["gain:0.02", "gain:0.005"])
-    assert {row["set"] for row in found.tables[0].rows} == {"set 1", "set 2", "all runs"}
+    together, each = found.tables
+    assert {row["set"] for row in together.rows} == {"all runs"}
+    assert {row["set"] for row in each.rows} == {"m1", "m2"}
     (chart,) = found.charts
     assert {row["family"] for row in chart.rows} == {"first", "gain"}
     assert all(row["set"] == "all runs" for row in chart.rows)
@@ -104,6 +107,16 @@ def test_a_file_without_lengths_is_charged_by_trajectories(tmp_path: Path) -> No
     assert any("tokens are trajectories" in note for note in made.notes)
 
 
+def test_another_column_may_hold_the_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "lengths.csv"
+    path.write_text("question_id,answer,correct,length\n" + "".join(f"q,7,true,{10 * n}\n" for n in range(8)))
+    (found,) = load_pool_sets([str(path)], columns=Columns(length="length"), reads=("lengths",)).pool_sets
+    assert found.pools[0].n_tokens is not None
+    assert found.pools[0].n_tokens.tolist() == [0, 10, 20, 30, 40, 50, 60, 70]
+    with pytest.raises(InputError, match="no column 'size'"):
+        load_pool_sets([str(path)], columns=Columns(length="size"), reads=("lengths",))
+
+
 def with_courses(n_questions: int = 4, budget: int = 24) -> PoolSet:
     """Return a set in which the even trajectories are sure and right, the odd ones unsure and wrong."""
     odd = np.arange(budget) % 2 == 1
@@ -139,7 +152,8 @@ def test_windows_of_tokens_may_take_the_place_of_steps() -> None:
 def test_without_recorded_steps_it_says_so() -> None:
     found = result([with_courses(), easy_and_hard()], ["online:8", "beta"])
     assert any("no steps are recorded" in note for note in found.notes)
-    assert [row["set"] for row in found.tables[0].rows if row["rule"] == "online:8"] == ["courses"]
+    each = found.tables[1]
+    assert [row["set"] for row in each.rows if row["rule"] == "online:8"] == ["m"]
 
 
 def test_with_recorded_steps_the_rules_that_end_stand_beside_the_others() -> None:

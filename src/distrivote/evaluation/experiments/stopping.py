@@ -22,6 +22,7 @@ from distrivote.evaluation.pools import Flags, Floats, Ints, Pool, PoolSet
 from distrivote.evaluation.replays import Looks, Stop, as_they_finish, in_rounds, one_by_one
 from distrivote.evaluation.results import Axis, Cell, Chart, Column, Table
 from distrivote.evaluation.scoring import Scores
+from distrivote.nouns import count
 from distrivote.voting.ballot import Ballot
 from distrivote.voting.stopping import StopRule, stop_rule
 from distrivote.voting.vote import elect
@@ -36,7 +37,8 @@ _BUDGETS = (0.125, 0.25, 0.5)
 """Smaller budgets that are compared with the rules, as shares of the whole."""
 
 MOST_ORDERS = 8
-NUMBERS = "numbers"
+NUMBERS, ROUNDS, FINISHED = "numbers", "rounds", "as they finish"
+"""The orders in which a rule sees trajectories, in words."""
 
 
 class First(NamedTuple):
@@ -92,10 +94,10 @@ def orders_of(pool: Pool, budget: int, n_repeats: int, seed: int) -> Ints:
 
 
 def ways_of(slots: int | None) -> tuple[str, ...]:
-    """Return the ways to replay, in words."""
+    """Return the ways to replay."""
     if slots is None:
         return (NUMBERS,)
-    return NUMBERS, f"rounds, {slots} slots", f"as they finish, {slots} slots"
+    return NUMBERS, ROUNDS, FINISHED
 
 
 def replay(source: PoolSet, plan: Plan, setting: Setting) -> dict[str, Replay]:
@@ -191,6 +193,7 @@ def plan_named(name: str) -> Plan:
 def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
     whole = {source.name: replay(source, WHOLE, setting)[NUMBERS] for source in setting.sets}
     bare = [source.name for source in setting.sets if any(pool.steps is None for pool in source.pools)]
+    names = _names(setting)
     rows: list[dict[str, Cell]] = []
     plans = plans_of(setting)
     for plan in plans:
@@ -199,19 +202,29 @@ def _make(setting: Setting, scores: Scores) -> Findings:  # noqa: ARG001
         for way in ways_of(setting.slots):
             parts = [(source, found[source.name][way], whole[source.name]) for source in sets]
             rows += [
-                _row(source.name, plan.name, way, [part], setting) for part in parts for source in part[:1]
+                _row(names[source.name], plan.name, way, [part], setting)
+                for part in parts
+                for source in part[:1]
             ]
             if len(parts) > 1:
                 rows.append(_row(ALL_RUNS, plan.name, way, parts, setting))
     notes = [f"each rule sees {min(setting.n_repeats, MOST_ORDERS)} orders of every question's trajectories"]
     unknown = [each.name for each in setting.sets if all((costs_of(p) == 1).all() for p in each.pools)]
     if unknown:
-        known = "no lengths are known (column n_tokens), so that tokens are trajectories"
+        known = "no lengths are known, so that tokens are trajectories: `length` names their column"
         notes.append(f"{', '.join(unknown)}: {known}")
     if bare and any(plan.ender is not None for plan in plans):
-        names = ", ".join(bare)
-        notes.append(f"{names}: no steps are recorded, so that no rule that ends trajectories is replayed")
-    return Findings([_table(setting, rows)], _charts(setting, rows), notes)
+        notes.append(
+            f"{', '.join(bare)}: no steps are recorded, so that no rule that ends trajectories is replayed"
+        )
+    return Findings(_tables(setting, rows), _charts(setting, rows), notes)
+
+
+def _names(setting: Setting) -> dict[str, str]:
+    """Return what the sets are called: their models, where that tells them apart."""
+    models = [source.model for source in setting.sets]
+    is_enough = len(set(models)) == len(models) > 1
+    return {source.name: source.model if is_enough else source.name for source in setting.sets}
 
 
 def _row(
@@ -253,34 +266,44 @@ def _per_right(parts: Sequence[tuple[PoolSet, Replay, Replay]]) -> float | None:
     return float(ours[0] / ours[1] / (theirs[0] / theirs[1])) if ours[1] and theirs[1] else None
 
 
-def _table(setting: Setting, rows: Sequence[dict[str, Cell]]) -> Table:
+def _tables(setting: Setting, rows: Sequence[dict[str, Cell]]) -> list[Table]:
+    """Return the table of all sets together, and that of each if there are several."""
+    slots = setting.slots
     columns = (
-        *((Column("set", "Run"),) if len(setting.sets) > 1 else ()),
         Column("rule", "Rule"),
-        *((Column("order", "Order"),) if setting.slots is not None else ()),
+        *((Column("order", "Order"),) if slots is not None else ()),
         Column("tokens", "Tokens", "percent", 1),
-        Column("to_whole", "To the whole budget", "percent", 2, low="to_whole_low", high="to_whole_high"),
-        Column("accuracy", "Accuracy", "percent", 2, low="accuracy_low", high="accuracy_high"),
-        Column("same", "Same answer", "percent", 1),
-        Column("samples", "Trajectories", "percent", 1),
-        Column("per_right", "Tokens for each right answer", "percent", 1),
-        *((Column("lost", "Of these in progress", "percent", 1),) if setting.slots is not None else ()),
-        Column("rounds", "Rounds" if setting.slots is not None else "Trajectories begun", "number", 1),
+        Column("to_whole", "To the whole", "percent", 2, low="to_whole_low", high="to_whole_high"),
+        Column("same", "Same", "percent", 1),
+        Column("accuracy", "Accuracy", "percent", 2, low="accuracy_low", high="accuracy_high", extra=True),
+        Column("samples", "Trajectories", "percent", 1, extra=True),
+        Column("per_right", "Tokens for each right answer", "percent", 1, extra=True),
+        *((Column("lost", "Lost in progress", "percent", 1, extra=True),) if slots is not None else ()),
+        Column("rounds", "Rounds" if slots is not None else "Trajectories begun", "number", 1, extra=True),
     )
-    title = f"What do stopping rules save of {setting.budget} trajectories, and what do they cost?"
-    return Table("stopping", title, columns, tuple(rows))
+    on = "" if slots is None else f" on {count(slots, 'slot')}"
+    title = f"What do stopping rules save of {setting.budget} trajectories{on}, and what do they cost?"
+    if len(setting.sets) == 1:
+        return [Table("stopping", title, columns, tuple(rows))]
+    whole = [row for row in rows if row["set"] == ALL_RUNS]
+    each = [row for row in rows if row["set"] != ALL_RUNS]
+    return [
+        Table("stopping", f"{title} All runs together", columns, tuple(whole)),
+        Table("stopping-by-run", f"{title} Each run", (Column("set", "Run"), *columns), tuple(each)),
+    ]
 
 
 def _charts(setting: Setting, rows: Sequence[dict[str, Cell]]) -> list[Chart]:
-    shown = ALL_RUNS if len(setting.sets) > 1 else setting.sets[0].name
+    shown = ALL_RUNS if len(setting.sets) > 1 else _names(setting)[setting.sets[0].name]
     way = ways_of(setting.slots)[min(1, len(ways_of(setting.slots)) - 1)]
     some = [row for row in rows if row["set"] == shown and row["order"] == way]
+    order = way if setting.slots is None else f"{way}, {count(setting.slots, 'slot')}"
     some.sort(key=lambda row: (str(row["family"]), float(row["tokens"] or 0.0)))
     return [
         Chart(
             "frontier",
             "Which rule loses least for its tokens?",
-            f"{shown}, budget {setting.budget}, {way}; 95% intervals, paired by question",
+            f"{shown}, budget {setting.budget}, {order}; 95% intervals, paired by question",
             "lines",
             Axis("tokens", "Tokens, share of the whole budget's", "percent"),
             Axis("to_whole", "Accuracy less that of the whole budget", "percent"),

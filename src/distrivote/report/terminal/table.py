@@ -1,7 +1,8 @@
 """A result table for a terminal: aligned decimals, no frame, the paper's numbers a line below ours.
 
-If a table is too wide, the spreads are left out first, then the intervals, then columns from the right, and a
-line says so. Texts come from runs, so they are escaped and never read as markup.
+If a table is too wide, the spreads are left out first, then columns that are extra, then the intervals, then
+columns from the right, and a line says so. Texts come from runs, so they are escaped and never read as
+markup.
 """
 
 from __future__ import annotations
@@ -25,9 +26,17 @@ _INTERVALS = "a to b"
 
 def result_table(table: Table, width: int) -> Group:
     """Return the title, the rows, and what the marks in them mean."""
-    detail = next((d for d in (2, 1) if total_width([c.natural for c in _columns(table, d)]) <= width), 0)
+    n_needed = sum(not column.extra for column in table.columns)
+    detail, shown = next(
+        (
+            (detail, n)
+            for n in dict.fromkeys((len(table.columns), n_needed))
+            for detail in (2, 1)
+            if total_width([c.natural for c in _columns(table, detail)[:n]]) <= width
+        ),
+        (0, n_needed),
+    )
     columns = _columns(table, detail)
-    shown = len(columns)
     while shown > 1 and total_width([c.narrowest for c in columns[:shown]]) > width:
         shown -= 1
     told = textwrap.wrap(shortened(table.title, 400), max(width - INDENT, _SHORTEST_TEXT))

@@ -31,7 +31,16 @@ from distrivote.answers.equality import Equality, Same, equality
 from distrivote.defaults import MAX_SPOOL
 from distrivote.errors import InputError
 from distrivote.nouns import plural
-from distrivote.store.columns import ANSWER, CONFIDENCE, CORRECT, GROUND_TRUTH, MODEL, QUESTION_ID, TEXTS
+from distrivote.store.columns import (
+    ANSWER,
+    CONFIDENCE,
+    CORRECT,
+    GROUND_TRUTH,
+    MODEL,
+    N_TOKENS,
+    QUESTION_ID,
+    TEXTS,
+)
 from distrivote.store.runs.folder import MANIFEST, folder_at, is_remote
 from distrivote.store.tables.faults import check_names, listed
 from distrivote.store.tables.spool import check_standard_input, check_stream, spooled
@@ -59,6 +68,9 @@ class Columns:
     answer: str = ANSWER
     confidence: str | None = CONFIDENCE
     """None: not read, since majority voting needs none."""
+
+    length: str = N_TOKENS
+    """How many tokens a trajectory has."""
 
     by: str | None = None
     """Several models or runs in one file: a question counts once for each value of this column."""
@@ -89,7 +101,7 @@ class Columns:
         named = {
             self.question: "question",
             self.answer: "answer_column",
-            self.confidence: "confidence",
+            self.confidence: "length" if self.confidence == self.length else "confidence",
             self.by: "by",
             self.truth: "truth",
         }
