@@ -9,8 +9,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from goldens.warm import Warm
+from strategies import LAW
+
+settings.register_profile("law", LAW, max_examples=100)
+settings.load_profile("law")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # In the background of a shell it is ignored, and would be in each command that a test interrupts.
