@@ -90,13 +90,13 @@ def steady(events: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def pretty(value: Any, width: int = 200) -> str:
-    """Return JSON over several lines, where what fits into one stays in one."""
+    """Return JSON over several lines, where what fits into one, without what differs, stays in one."""
     return "\n".join(_lines(value, 0, width))
 
 
 def _lines(value: Any, indent: int, width: int) -> list[str]:
     line = json.dumps(value, ensure_ascii=False)
-    if len(line) + indent <= width or not isinstance(value, (dict, list)) or not value:
+    if len(normal(line)) + indent <= width or not isinstance(value, (dict, list)) or not value:
         return [line]
     pad = " " * (indent + 1)
     found = []
