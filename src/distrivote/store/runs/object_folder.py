@@ -28,6 +28,12 @@ from distrivote.errors import InputError
 N_ATTEMPTS = 8
 """Maximum number of attempts at a request; the delays between them double."""
 
+N_FIRST_ATTEMPTS = 3
+"""Maximum number of attempts to connect to a store that has not answered this process yet.
+
+A wrong address or a missing network is likely then, and the delays of 8 attempts add up to 25 s and more.
+"""
+
 PATIENCE = 30.0
 """Seconds without a change of another process's note after which that process counts as dead."""
 
@@ -41,6 +47,12 @@ _KEPT = ".keep"
 """The name of an object that marks an otherwise empty folder."""
 
 _OPTIONS = ("region", "endpoint_override", "scheme")
+
+_NOT_CONNECTED = "NETWORK_CONNECTION"
+"""How the AWS SDK names an error without any reply."""
+
+_answered: set[tuple[str, ...]] = set()
+"""The buckets, with their options, that have answered this process."""
 
 
 class UnreachableError(InputError):
@@ -67,13 +79,32 @@ def object_folder(address: str) -> ObjectFolder:
         if url.scheme.lower() == "gs":
             return ObjectFolder(address, fs.FileSystem.from_uri(f"gs://{path}")[0], path)
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        system = fs.S3FileSystem(
-            **(_endpoint(endpoint) if endpoint else {}) | options,
-            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=N_ATTEMPTS),
-        )
+        system = _s3(url.netloc, (_endpoint(endpoint) if endpoint else {}) | options)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"can't reach {address} ({_line(error)}): check the address and the keys") from error
+        raise InputError(
+            f"can't reach {address} ({_line(error)}): check the address, the keys and the connection"
+        ) from error
     return ObjectFolder(address, system, path)
+
+
+def _s3(bucket: str, options: dict[str, str]) -> fs.S3FileSystem:
+    """Return a patient file system; raise an OSError soon if nothing answers the first request for a bucket.
+
+    A store that answers with an error is there, and is asked again as often as usual.
+    """
+    store = (bucket, *sorted(f"{name}={value}" for name, value in options.items()))
+    if store not in _answered:
+        try:
+            _with_attempts(N_FIRST_ATTEMPTS, options).get_file_info(bucket)
+        except OSError as error:
+            if _NOT_CONNECTED in str(error):
+                raise
+        _answered.add(store)
+    return _with_attempts(N_ATTEMPTS, options)
+
+
+def _with_attempts(n: int, options: dict[str, str]) -> fs.S3FileSystem:
+    return fs.S3FileSystem(**options, retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=n))
 
 
 def _endpoint(url: str) -> dict[str, str]:
