@@ -94,7 +94,16 @@ def soak(n_requests: int, seconds: float) -> dict[str, object]:
         streams = (request.body or {}).get("stream")
         return draw.choice(faults) if streams and draw.random() < 0.2 else toy(request)
 
-    patience = Patience(retry=Backoff(0.01, 0.05), aside=Backoff(0.01, 0.05), usage=0.05, drain=0.05)
+    # A process that is not run for 3 s takes that for a server which does not accept a connection.
+    patience = Patience(
+        connect=60.0,
+        without_server=TIMEOUT,
+        without_known_server=TIMEOUT,
+        retry=Backoff(0.01, 0.05),
+        aside=Backoff(0.01, 0.05),
+        usage=0.05,
+        drain=0.05,
+    )
     seen: list[Seen] = []
     ended: list[str | None] = []
     n_done = 0
