@@ -36,7 +36,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import pyarrow.parquet as pq
 
@@ -49,8 +49,9 @@ sys.path[0] = str(ROOT / "tests")  # not this folder, whose engines.py would hid
 
 CLOCKS = ("seconds",)
 COLUMNS = [name for name in SCHEMA.names if name not in CLOCKS]
-UNCHANGED = [name for name in COLUMNS if name != ANSWER_CLASS]
-"""What an unfinished run never changes: classes are numbered by the samples that are there."""
+
+Rows: TypeAlias = dict[tuple[str, int], dict[str, Any]]
+"""The rows of a run by question and sample."""
 
 
 class Way(NamedTuple):
@@ -96,15 +97,37 @@ IMPORTED = [
 _KILLED_CLIENT = "a client process was killed"
 
 
-def stored(path: Path, columns: list[str] = COLUMNS) -> dict[tuple[str, int], str]:
-    """Return every trajectory of a run, bit for bit but for its clock."""
+def stored(path: Path) -> Rows:
+    """Return every trajectory of a run but for its clock."""
     run = Run.open(path)
-    rows = run.table(columns).to_pylist()
+    rows = run.table(COLUMNS).to_pylist()
     if run.notes:
         raise AssertionError(f"unreadable: {run.notes}")
-    found = {(row["question_id"], row["sample"]): repr(row) for row in rows}
+    found = {(row["question_id"], row["sample"]): row for row in rows}
     assert len(found) == len(rows), "doubled"
     return found
+
+
+def changes(before: Rows, now: Rows) -> list[tuple[str | None, str | None]]:
+    """Return the rows of `before` that are not the same now, bit for bit, as they were and as they are.
+
+    Classes are numbered by first appearance: a sample that arrives before others gives these new numbers. So
+    it is compared which of the rows of `before` share a class.
+    """
+    kept = {key: now[key] for key in before if key in now}
+    was, is_now = _by_members(before), _by_members(kept)
+    return [(was[key], is_now.get(key)) for key in before if was[key] != is_now.get(key)]
+
+
+def _by_members(rows: Rows) -> dict[tuple[str, int], str]:
+    """Return rows as text, each class named by its first sample; -1 stays: no answer."""
+    names: dict[tuple[str, int], int] = {}
+    for question, sample in sorted(rows):
+        names.setdefault((question, rows[question, sample][ANSWER_CLASS]), sample)
+    return {
+        key: repr(row | {ANSWER_CLASS: names[key[0], row[ANSWER_CLASS]] if row[ANSWER_CLASS] >= 0 else -1})
+        for key, row in rows.items()
+    }
 
 
 def n_files(path: Path) -> int:
@@ -278,20 +301,20 @@ def soak(
         stdout=subprocess.DEVNULL,
     )
     whole = stored(folder / "whole")
-    seen: dict[tuple[str, int], str] = {}
+    seen: Rows = {}
     n_runs = 1
     path = folder / "killed-1"
     while counts.n_kills < n_kills and time.monotonic() < end:
         begun = time.monotonic()
         aim = killed_once(way, [*words, str(path)], path, rng, way.longest)
         if (path / "manifest.json").exists():
-            now = stored(path, UNCHANGED)
-            lost = {key: (row, now.get(key)) for key, row in seen.items() if now.get(key) != row}
+            now = stored(path)
+            lost = changes(seen, now)
             assert not lost, f"lost or changed after {aim}: {lost}"
             counts.add(n_rows_compared_after_kills=len(seen), n_files_opened=n_files(path))
             seen = now
             if len(now) == len(whole):
-                _compare(stored(path), whole, is_exact)
+                _compare(now, whole, is_exact)
                 counts.add(n_runs_completed=1, n_trajectories_compared=len(whole))
                 n_runs += 1
                 path, seen = folder / f"killed-{n_runs}", {}
@@ -301,18 +324,19 @@ def soak(
     subprocess.run(
         [sys.executable, "-m", "distrivote", *words, str(path)], check=True, stdout=subprocess.DEVNULL
     )
-    last = stored(path, UNCHANGED)
-    assert all(last[key] == row for key, row in seen.items()), "lost at the end"
-    _compare(stored(path), whole, is_exact)
+    last = stored(path)
+    lost = changes(seen, last)
+    assert not lost, f"lost or changed at the end: {lost}"
+    _compare(last, whole, is_exact)
     counts.add(n_runs_completed=1, n_trajectories_compared=len(whole))
     counts.keep()
 
 
-def _compare(found: dict[tuple[str, int], str], whole: dict[tuple[str, int], str], one_slot: bool) -> None:
+def _compare(found: Rows, whole: Rows, one_slot: bool) -> None:
     assert found.keys() == whole.keys()
     if one_slot:
-        different = [key for key in whole if found[key] != whole[key]]
-        assert not different, f"other than uninterrupted: {[(found[k], whole[k]) for k in different[:1]]}"
+        different = [(found[key], whole[key]) for key in whole if repr(found[key]) != repr(whole[key])]
+        assert not different, f"other than uninterrupted: {different[:1]}"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import os
 import random
 import re
 import resource
+import runpy
 import shutil
 import signal
 import subprocess
@@ -105,6 +106,28 @@ def test_a_killed_command_of_several_processes_loses_nothing(tmp_path: Path, eng
         seen = json.loads(result.stdout)
         assert seen["n_kills"] == sum(seen["kills"].values()) == n_kills
         assert (seen["n_lost"], seen["n_doubled"], seen["n_unreadable"]) == (0, 0, 0)
+
+
+def class_row(number: int, answer: str) -> dict[str, object]:
+    return {"answer": answer, "answer_class": number}
+
+
+def test_the_soak_compares_who_shares_a_class_and_not_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    changes = runpy.run_path(str(SOAK))["changes"]
+    before = {("q", 1): class_row(0, "5"), ("q", 2): class_row(1, "7"), ("q", 3): class_row(0, "5")}
+    # Sample 0 arrives last: its class is the first now.
+    now = {("q", 0): class_row(0, "7"), ("q", 1): class_row(1, "5")}
+    now |= {("q", 2): class_row(0, "7"), ("q", 3): class_row(1, "5")}
+    assert changes(before, now) == []
+    joined = now | {("q", 3): class_row(0, "5")}
+    assert len(changes(before, joined)) == 1
+    other = now | {("q", 3): class_row(1, "6")}
+    assert len(changes(before, other)) == 1
+    lost = {key: row for key, row in now.items() if key != ("q", 2)}
+    assert [is_now for _, is_now in changes(before, lost)] == [None]
+    without = now | {("q", 2): class_row(-1, "7")}
+    assert len(changes(before, without)) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from distrivote.cli.main import main
 from distrivote.engines.base import SamplingParams
 from distrivote.errors import InputError
-from distrivote.store.runs import claims
+from distrivote.store.runs import claims, object_folder
 from distrivote.store.runs.compaction import compact
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.rows import Row
@@ -104,3 +107,46 @@ def test_a_store_that_is_down_is_said_and_the_rows_are_kept(
     adding.close()
     assert answers(address) == {0: "4"}
     proxy.close()
+
+
+class Silent:
+    """Takes connections, and closes each: at once, or after a 503."""
+
+    def __init__(self, *, answers: bool) -> None:
+        self._answers, self.n_connections = answers, 0
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            with client:
+                self.n_connections += 1
+                if self._answers:
+                    client.recv(65536)
+                    client.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@pytest.mark.parametrize(("answers", "n_connections"), [(False, 2), (True, 2 + 3)])
+def test_a_store_that_never_answered_is_given_up_sooner_than_one_that_is_busy(
+    answers: bool, n_connections: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Silent(answers=answers)
+    for name, value in environment("").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", store.url)
+    monkeypatch.setattr(object_folder, "N_FIRST_ATTEMPTS", 2)
+    monkeypatch.setattr(object_folder, "N_ATTEMPTS", 3)
+    with pytest.raises(SystemExit) as ended:
+        main(["vote", "s3://bucket/run"])
+    store.close()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert store.n_connections == n_connections

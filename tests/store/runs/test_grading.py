@@ -332,3 +332,16 @@ def test_answers_that_only_a_kind_finds_are_graded_by_it(tmp_path: Path) -> None
     compact(tmp_path / "run")  # stored as wrong: no answer was found in them
     assert graded(tmp_path / "run") == ([-1, -1], [False, False])
     assert graded(tmp_path / "run", kind_named("json")) == ([0, 1], [True, False])
+
+
+def test_a_sample_that_arrives_late_renumbers_classes_and_changes_no_member(tmp_path: Path) -> None:
+    """Classes are numbered by first appearance in the order of samples, not of arrival."""
+    path = tmp_path / "run"
+    manifest = Manifest.of("embedded", "m", "math", "arithmetic", SamplingParams(), budget=4)
+    with RunWriter(path, manifest, max_wait=None) as writer:
+        for sample, answer in ((1, "5"), (2, "7"), (3, "5")):
+            writer.add(Row(question_id="q", sample=sample, answer=answer, confidence=2.0, ground_truth="7"))
+    assert graded(path) == ([0, 1, 0], [False, True, False])
+    with RunWriter(path, manifest, max_wait=None) as writer:
+        writer.add(Row(question_id="q", sample=0, answer="7", confidence=2.0, ground_truth="7"))
+    assert graded(path) == ([0, 1, 0, 1], [True, False, True, False])

@@ -28,6 +28,15 @@ from distrivote.errors import InputError
 N_ATTEMPTS = 8
 """Maximum number of attempts at a request; the delays between them double."""
 
+N_FIRST_ATTEMPTS = 3
+"""Maximum number of attempts to connect to a store that has not answered this process yet.
+
+A wrong address or a missing network is likely then, and the delays of 8 attempts add up to 25 s and more.
+"""
+
+_FIRST_SECONDS = 5
+"""The same at Google's, whose library counts seconds: 15 minutes unless told otherwise."""
+
 PATIENCE = 30.0
 """Seconds without a change of another process's note after which that process counts as dead."""
 
@@ -41,6 +50,12 @@ _KEPT = ".keep"
 """The name of an object that marks an otherwise empty folder."""
 
 _OPTIONS = ("region", "endpoint_override", "scheme")
+
+_NOT_CONNECTED = ("NETWORK_CONNECTION", "CURL error")
+"""How the libraries of Amazon and Google name an error without any reply."""
+
+_answered: set[tuple[str, ...]] = set()
+"""The buckets, with their scheme and options, that have answered this process."""
 
 
 class UnreachableError(InputError):
@@ -65,15 +80,37 @@ def object_folder(address: str) -> ObjectFolder:
         raise InputError(f"{address} has options after ? that are not known: there are {', '.join(_OPTIONS)}")
     try:
         if url.scheme.lower() == "gs":
+            first = f"gs://{path}?retry_limit_seconds={_FIRST_SECONDS}"
+            _reach(url.netloc, ("gs", url.netloc), lambda: fs.FileSystem.from_uri(first)[0])
             return ObjectFolder(address, fs.FileSystem.from_uri(f"gs://{path}")[0], path)
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        system = fs.S3FileSystem(
-            **(_endpoint(endpoint) if endpoint else {}) | options,
-            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=N_ATTEMPTS),
-        )
+        options = (_endpoint(endpoint) if endpoint else {}) | options
+        store = ("s3", url.netloc, *sorted(options.values()))
+        _reach(url.netloc, store, lambda: _s3(options, N_FIRST_ATTEMPTS))
+        system = _s3(options, N_ATTEMPTS)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"can't reach {address} ({_line(error)}): check the address and the keys") from error
+        raise InputError(
+            f"can't reach {address} ({_line(error)}): check the address, the keys and the connection"
+        ) from error
     return ObjectFolder(address, system, path)
+
+
+def _reach(bucket: str, store: tuple[str, ...], first: Callable[[], fs.FileSystem]) -> None:
+    """Raise an OSError soon if nothing answers the first request to a store, by a file system of its own.
+
+    A store that answers with an error is there, and is asked again as often as usual.
+    """
+    if store not in _answered:
+        try:
+            first().get_file_info(bucket)
+        except OSError as error:
+            if any(sign in str(error) for sign in _NOT_CONNECTED):
+                raise
+        _answered.add(store)
+
+
+def _s3(options: dict[str, str], n_attempts: int) -> fs.S3FileSystem:
+    return fs.S3FileSystem(**options, retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=n_attempts))
 
 
 def _endpoint(url: str) -> dict[str, str]:
