@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 import numpy as np
@@ -12,27 +14,30 @@ import pytest
 
 import distrivote
 from distrivote import InputError, Problem, Trajectory, parse_method
-from distrivote.answers.equality import equality
+from distrivote.answers.equality import NAMED, equality
 from distrivote.answers.equivalence import classify
-from distrivote.answers.kinds import asked_kind, kind_named
+from distrivote.answers.kinds import KINDS, asked_kind, kind_named
 from distrivote.benchmarks import load
-from distrivote.confidence import measure_named
+from distrivote.confidence import MEASURES, measure_named, measure_of
 from distrivote.engines import ReplayEngine
 from distrivote.engines.choice import EngineChoice, open_engine
 from distrivote.errors import OwnCodeError
-from distrivote.names import METHOD, found, leading, only_loaded, origins
+from distrivote.names import METHOD, ROLES, found, leading, only_loaded, origins
 from distrivote.server.settings import Settings
 from distrivote.splitting import splitter, step_ends
-from distrivote.steering import End, steering_of
+from distrivote.steering import ENDED, End, SelfStepConf, steering_of
 from distrivote.store import Manifest, Run, import_files, sources
 from distrivote.voting.stopping import stop_rule
 from serving import POOL, serving
+from steered_engine import Steered
 
 MODULE = """
 from distrivote import Pipeline, Problem, Trajectory
 from distrivote.answers.equality import Equality
+from distrivote.answers.kinds import Kind
+from distrivote.confidence import Measure
 from distrivote.engines.base import BaseEngine
-from distrivote.steering import End
+from distrivote.steering import Controller, ControllerStream, End
 from distrivote.voting.filters import TopFilter
 from distrivote.voting.votes import WeightedVote
 import numpy as np
@@ -67,6 +72,32 @@ class Two:
     name = "two"
     def settled(self, ballot, n_left): return len(ballot.classes) > 1
     def reason(self, ballot, n_left): return "two are enough"
+class LostStream(ControllerStream):
+    def push(self, text, confidence, entropy=0.0): return lost()
+class LostPush(Controller):
+    def start(self): return LostStream()
+class LostStart:
+    def start(self): return lost()
+class LostName(LostPush):
+    @property
+    def name(self): return lost()
+class LostRule:
+    name = "lost rule"
+    def settled(self, ballot, n_left): return lost()
+class Stuck(ControllerStream):
+    def push(self, text, confidence, entropy=0.0): return "Hm."
+class Texts:
+    def start(self): return Stuck()
+class Fours:
+    def start(self): return 4
+class Once:
+    def push(self, text, confidence, entropy=0.0): return End()
+class Bare:
+    def start(self): return Once()
+LOST_KEY = Equality("lost key", key=lost)
+LOST_SORT = Equality("lost sort", sort=lost)
+LOST_KIND = Kind("lost kind", lost, FOLDED, "lost")
+LOST_MEASURE = Measure("lost measure", lost, lost)
 def reply(messages, seed): return f"{messages[-1]['content']} \\\\boxed{{{seed % 2}}}"
 def bad_reply(messages): return 4
 def pairs(): return [("1 + 1?", 2), Problem("1 + 2?", id="b", answer="3")]
@@ -290,6 +321,77 @@ def test_what_a_function_raises_is_one_sentence_with_its_place(call: Callable[[]
         call()
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ("same", "LOST_KEY"),
+        ("same", "LOST_SORT"),
+        ("answer", "LOST_KIND"),
+        ("measure", "LOST_MEASURE"),
+        ("steering", "LostPush"),
+        ("steering", "LostStart"),
+        ("steering", "LostName"),
+        ("stop_when", "LostRule"),
+    ],
+)
+def test_what_an_object_raises_is_one_sentence_too(setting: str, name: str, is_named: bool) -> None:
+    import brought  # type: ignore[import-not-found]
+
+    value = getattr(brought, name)
+    value = value() if isinstance(value, type) else value
+    given = {"steering": None, setting: f"brought:{name}" if is_named else value}
+    role = next(role for role in ROLES if role.argument == setting)
+    said = rf"the {role.noun} '[\w: ]+' raised KeyError: 'four' \(.*brought.py:\d+\)"
+    if setting == "stop_when":  # the first trajectory votes
+        assert re.search(said, distrivote.solve(Steered(), "Which?", budget=6, **given).stopped or "")
+        return
+    with pytest.raises(OwnCodeError, match=said) as caught:
+        distrivote.solve(Steered(), "Which?", budget=6, **given)
+    assert "\n" not in str(caught.value)
+    assert len(caught.value.trajectories) == (0 if setting == "steering" else 6)
+
+
+def test_a_controller_needs_no_more_than_start_and_push() -> None:
+    solution = distrivote.solve(Steered(), "Which?", budget=6, steering="brought:Bare", method="sc")
+    assert {each.finish_reason for each in solution.trajectories} == {ENDED}
+    controller = steering_of("brought:Bare")
+    assert controller is not None
+    assert (controller.name, controller.n_warmup) == ("brought:Bare", 0)
+    assert pickle.loads(pickle.dumps(controller)).name == "brought:Bare"
+    for name, said in (("Texts", "returned Hm"), ("Fours", "started 4")):
+        with pytest.raises(OwnCodeError, match=f"'brought:{name}' {said}.*: give a function"):
+            distrivote.solve(Steered(), "Which?", budget=2, steering=f"brought:{name}")
+
+
+def test_objects_of_the_library_stay_as_they_are() -> None:
+    for measure in map(measure_named, MEASURES):
+        assert measure_of(measure) is measure
+    for rule in NAMED.values():
+        assert equality(rule) is rule
+    for kind in KINDS.values():
+        assert asked_kind(kind) == kind
+    controller = SelfStepConf()
+    assert steering_of(controller) is controller
+
+
+@pytest.mark.parametrize(
+    "started_with",
+    [
+        {"steering": "brought:LostPush", "ssc": False},
+        {"same": "brought:LOST_KEY"},
+        {"answer": "brought:LOST_KIND"},
+    ],
+)
+def test_a_server_says_what_the_object_it_was_started_with_raised(started_with: dict[str, Any]) -> None:
+    body = {"model": "steered", "messages": [{"role": "user", "content": "How many?"}]}
+    with serving(Steered(), Settings(budget=6, **started_with)) as url:
+        reply = httpx.post(f"{url}/v1/chat/completions", json=body)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["type"]) == (500, "server_error")
+    assert re.search(r"'brought:\w+' raised KeyError: 'four' \(", error["message"])
 
 
 @pytest.mark.parametrize("setting", ["measure", "answer", "same", "method"])

@@ -18,10 +18,11 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, replace
 from functools import cache, partial
 from importlib import import_module, metadata
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from distrivote.errors import DistrivoteError, InputError, OwnCodeError, UnknownNameError, suggestion
 
@@ -31,6 +32,8 @@ SPEC = re.compile(rf"(?P<module>{_WORD}(?:\.{_WORD})*):(?P<object>{_WORD}(?:\.{_
 
 _LONGEST_TEXT = 200
 """The text of a user's exception is cut at so many characters."""
+
+_Whole = TypeVar("_Whole")
 
 _NEAR = 0.75
 """The similarity to a known name from which a name such as `lable:yes` is treated as a typo."""
@@ -230,6 +233,28 @@ def guarded(role: Role, own: Own) -> Callable[..., Any]:
     return partial(called, role, own.name, own.value)
 
 
+def guarded_whole(role: Role, name: str, value: _Whole) -> _Whole:
+    """Return a dataclass with the user's functions in its fields guarded; those of the library stay as is."""
+    parts = {each.name: getattr(value, each.name) for each in fields(value)}  # type: ignore[arg-type]
+    own = {
+        field: partial(called, role, name, part)
+        for field, part in parts.items()
+        if callable(part) and not any(map(is_ours, (part, *type(part).__mro__)))
+    }
+    return replace(value, **own) if own else value  # type: ignore[type-var]
+
+
+def is_ours(value: object) -> bool:
+    """Say whether a function or an object is the library's own.
+
+    >>> is_ours(found), is_ours(str.lower), is_ours(METHOD)
+    (True, False, True)
+    """
+    target = value.func if isinstance(value, partial) else value
+    home = getattr(target, "__module__", None) or type(target).__module__
+    return home.partition(".")[0] == "distrivote"
+
+
 def each_of(role: Role, own: Own, values: Iterable[Any]) -> Iterator[Any]:
     """Yield what a user's iterable yields; what it raises becomes an OwnCodeError."""
     rest = called(role, own.name, iter, values)
@@ -266,10 +291,15 @@ def own_of(role: Role, value: Any) -> Own:
     """Return an object that was passed directly, with the name by which it could be imported."""
     if not callable(value):
         raise misfit(role, Own(type(value).__name__, value))
+    return Own(given_name(value), value)
+
+
+def given_name(value: object) -> str:
+    """Return the name by which an object that was passed directly could be imported, or that of its class."""
     target = value.func if isinstance(value, partial) else value
     home = getattr(target, "__module__", None) or "?"
     name = getattr(target, "__qualname__", None) or type(target).__qualname__
-    return Own(f"{home}:{name}", value)
+    return f"{home}:{name}"
 
 
 def check_call(role: Role, own: Own, *numbers: int) -> int:

@@ -103,6 +103,22 @@ def test_a_limit_of_tokens_ends_cleanly_and_a_higher_one_goes_on(run: str) -> No
         assert (second.n_before, second.n_scored, second.is_spent) == (4, 8, False)
 
 
+def test_a_limit_holds_for_requests_that_run_together_and_none_is_paid_for_twice(run: str) -> None:
+    counted = RewardServer()
+    n_sent = 0
+
+    def answer(request: Request) -> Reply:
+        nonlocal n_sent
+        n_sent += request.path == "/v1/score"
+        return counted(request)
+
+    with ScriptedServer(answer) as server, OpenAIEngine(server.url) as engine:
+        first = distrivote.score_run(run, "score", engine=engine, max_tokens_total=35)
+        assert (first.n_scored, n_sent) == (4, 4)
+        last = distrivote.score_run(run, "score", engine=engine, max_tokens_total=80)
+        assert (last.n_scored, last.is_spent, n_sent) == (8, False, 12)
+
+
 def test_p_true_is_the_share_of_true_in_the_first_token(run: str) -> None:
     def answer(request: Request) -> Reply:
         if request.path == "/v1/models":

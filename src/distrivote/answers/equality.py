@@ -29,7 +29,7 @@ from distrivote.answers.remarks import Remarks
 from distrivote.defaults import SAME
 from distrivote.errors import InputError, MissingPackageError
 from distrivote.names import SAME as ROLE
-from distrivote.names import Own, check_call, found, guarded, own_of, unknown
+from distrivote.names import Own, check_call, found, guarded, guarded_whole, own_of, unknown
 
 Equal: TypeAlias = Callable[[str, str], bool]
 Key: TypeAlias = Callable[[str], Hashable]
@@ -232,9 +232,9 @@ def equality(same: Same | None = None) -> Equality:
     ('text', 'math')
     """
     if isinstance(same, Equality):
-        return same
+        return guarded_whole(ROLE, same.name, same)
     if isinstance(same, Comparing):
-        return same.same
+        return equality(same.same)
     if callable(same):
         return _own_equality(own_of(ROLE, same))
     if same is not None and not isinstance(same, str):
@@ -255,7 +255,7 @@ def equality(same: Same | None = None) -> Equality:
 
 def _own_equality(own: Own) -> Equality:
     if isinstance(own.value, Equality):
-        return replace(own.value, name=own.name)
+        return equality(replace(own.value, name=own.name))
     is_pairwise = check_call(ROLE, own, 2, 1) == 2
     call = guarded(ROLE, own)
     return Equality(own.name, equal=call) if is_pairwise else Equality(own.name, key=call)

@@ -30,7 +30,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -50,7 +49,7 @@ from distrivote.confidence.tokens import (
 from distrivote.defaults import MEASURE
 from distrivote.errors import InputError
 from distrivote.names import MEASURE as ROLE
-from distrivote.names import Own, called, check_call, found, misgiven, own_of, unknown
+from distrivote.names import Own, called, check_call, found, guarded_whole, misgiven, own_of, unknown
 from distrivote.trajectory import Floats, Trajectory
 
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -189,12 +188,14 @@ def measure_of(measure: str | Measure | OwnMeasure) -> Measure:
     """
     if isinstance(measure, str):
         return measure_named(measure)
-    return measure if isinstance(measure, Measure) else _own_measure(own_of(ROLE, measure))
+    if isinstance(measure, Measure):
+        return guarded_whole(ROLE, measure.name, measure)
+    return _own_measure(own_of(ROLE, measure))
 
 
 def _own_measure(own: Own) -> Measure:
     if isinstance(own.value, Measure):
-        return replace(own.value, name=own.name)
+        return measure_of(replace(own.value, name=own.name))
     check_call(ROLE, own, 1)
 
     def value_of(trajectory: Trajectory, _k: int) -> TokenValues:
@@ -224,6 +225,14 @@ def _entropy(trajectory: Trajectory, k: int) -> TokenValues:
 
 def _self_certainty(trajectory: Trajectory, k: int) -> TokenValues:
     return token_self_certainty(trajectory.top_logprobs, k)
+
+
+def _entropies(trajectory: Trajectory) -> Floats | None:
+    return trajectory.entropies
+
+
+def _self_certainties(trajectory: Trajectory) -> Floats | None:
+    return trajectory.self_certainties
 
 
 def _logprob(trajectory: Trajectory, _k: int) -> TokenValues:
@@ -329,10 +338,8 @@ _PLAIN: dict[str, Measure] = {
     "perplexity": Measure("perplexity", _logprob, _mean_probability, uses_top_k=False),
     LENGTH: Measure(LENGTH, _lengths, _shortness, uses_top_k=False),
     STATED: Measure(STATED, _stated, _mean, uses_top_k=False, needs="a stated confidence"),
-    "entropy": Measure("entropy", _entropy, _certainty_of_entropies, whole=attrgetter("entropies")),
-    "self-certainty": Measure(
-        "self-certainty", _self_certainty, _positive_mean, whole=attrgetter("self_certainties")
-    ),
+    "entropy": Measure("entropy", _entropy, _certainty_of_entropies, whole=_entropies),
+    "self-certainty": Measure("self-certainty", _self_certainty, _positive_mean, whole=_self_certainties),
 }
 
 MEASURES = ("answer-step", "mean", *_GROUPED, "logprob", "perplexity", "entropy", "self-certainty")

@@ -5,6 +5,7 @@ Only missing scores are computed, equal replies are scored once, and stored scor
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from distrivote.errors import InputError
 from distrivote.names import origins
 from distrivote.nouns import count
 from distrivote.scorers.names import opened, scorer_of, uses_engine
-from distrivote.scorers.scorer import Reply, Scorer
+from distrivote.scorers.scorer import Reply, Scored, Scorer
 from distrivote.store.columns import ANSWER, QUESTION, QUESTION_ID, SAMPLE, TEXT
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.score_writer import ScoreWriter
@@ -129,6 +130,7 @@ def _score(
 ) -> ScoreResult:
     _check_fields(run, scorer)
     record = ScorerRecord(scorer.name, dict(scorer.settings), origins([scorer.name]))
+    limit = math.inf if max_tokens is None else max_tokens
     n_rows, n_seen = len(run.table((SAMPLE,))), 0
     with ScoreWriter(run.folder, name, record) as writer:
         result = ScoreResult(name, notes=(*run.notes, *writer.notes))
@@ -161,22 +163,39 @@ def _score(
                     else:
                         todo.setdefault(key, []).append(reply)
                 keys, first = list(todo), [replies[0] for replies in todo.values()]
-                for number, score, n_tokens in scorer.score(first) if first else ():
+                for number, score, n_tokens in _scored(scorer, first, limit - result.n_tokens):
                     key = keys[number]
                     cache[key] = score
                     result = replace(done(todo[key], key, score, n_tokens), n_asked=result.n_asked + 1)
                     n_done = result.n_scored + result.n_without
                     watch(ScoreProgress(n_done, n_rows - result.n_before, result.n_tokens))
-                    if max_tokens is not None and result.n_tokens >= max_tokens:
-                        result = replace(result, is_spent=True)
-                        break
                 n_seen = result.n_before + result.n_scored + result.n_without + result.n_unreadable
                 result = replace(result, n_left=n_rows - n_seen)
-                if result.is_spent:
+                if result.n_left and result.n_tokens >= limit:
+                    result = replace(result, is_spent=True)
                     break
         except KeyboardInterrupt:
             raise ScoreInterrupted(replace(result, n_left=n_rows - n_seen)) from None
     return result
+
+
+def _scored(scorer: Scorer, replies: Sequence[Reply], room: float) -> Iterator[Scored]:
+    """Yield the scores of the replies until they have taken `room` tokens.
+
+    Requests run together, and what was asked for has to be paid. So within a limit the first reply goes
+    alone, and then as many at a time as fit if each takes as much as the largest so far; all are kept.
+    """
+    first, most = 0, 0
+    while first < len(replies) and room > 0:
+        if room == math.inf or (first and not most):
+            n = len(replies)
+        else:
+            n = max(1, int(room // most)) if most else 1
+        for number, score, n_tokens in scorer.score(replies[first : first + n]):
+            most = max(most, n_tokens)
+            room -= n_tokens
+            yield Scored(first + number, score, n_tokens)
+        first += n
 
 
 def _batches(run: Run) -> Iterator[list[Reply]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from distrivote.errors import InputError
-from distrivote.names import STEERING, found, own_of, unknown
+from distrivote.names import STEERING, Own, found, given_name, own_of, unknown
 from distrivote.steering.controller import Controller
 from distrivote.steering.own import Decide, own_controller
 from distrivote.steering.reflection import SelfStepConf
@@ -34,7 +34,7 @@ def steering_of(steering: Steering) -> Controller | None:
             raise unknown(STEERING, steering, (AUTO,))
         return own_controller(own)
     if hasattr(steering, "start") and not isinstance(steering, type):
-        return cast("Controller", steering)
+        return own_controller(Own(given_name(steering), steering))
     if isinstance(steering, type) or not callable(steering):
         raise InputError(
             f"steering is {steering!r}",

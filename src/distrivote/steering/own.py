@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from inspect import getattr_static
 from typing import Any, TypeAlias
 
-from distrivote.names import STEERING, Own, called, check_call, misgiven
+from distrivote.names import STEERING, Own, called, check_call, is_ours, misgiven
 from distrivote.splitting import DelimiterSplitter, Splitter
 from distrivote.steering.controller import Controller, ControllerStream, End, Injection, InsertionLog
 from distrivote.trajectory import Interventions
@@ -43,9 +45,68 @@ def own_controller(own: Own) -> Controller:
     """Return the controller of a user's object: a controller, a controller class, or a function."""
     value: Any = called(STEERING, own.name, own.value) if isinstance(own.value, type) else own.value
     if hasattr(value, "start"):
-        return value  # type: ignore[no-any-return]
+        return whole_controller(own.name, value)
     check_call(STEERING, own, 2)
     return OwnController(own.name, value)
+
+
+def whole_controller(label: str, rule: Any) -> Controller:
+    """Return a user's controller as one whose errors are OwnCodeErrors; the library's own stays as is."""
+    if is_ours(rule) or isinstance(rule, WholeController):
+        return rule  # type: ignore[no-any-return]
+    return WholeController(label, rule)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeController:
+    """A user's object as a controller; what it lacks is as `Controller` has it."""
+
+    label: str
+    rule: Any
+
+    def __getattr__(self, name: str) -> Any:
+        found = _part(self, self.rule, name, Controller)
+        if name in ("after", "answering", "required"):
+            return lambda *given: whole_controller(self.label, found(*given))
+        return found
+
+    @property
+    def name(self) -> str:
+        is_named = getattr_static(self.rule, "name", None) is not None
+        return str(_part(self, self.rule, "name", Controller)) if is_named else self.label
+
+    def start(self) -> ControllerStream:
+        stream = called(STEERING, self.label, self.rule.start)
+        if not hasattr(stream, "push"):
+            raise misgiven(STEERING, Own(self.label, self.rule), f"started {str(stream)[:60]}")
+        return _WholeStream(self.label, stream)
+
+
+@dataclass(frozen=True, slots=True)
+class _WholeStream:
+    """A user's stream; what it lacks is as `ControllerStream` has it."""
+
+    label: str
+    stream: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return _part(self, self.stream, name, ControllerStream)
+
+    def push(self, text: str, confidence: float, entropy: float = math.nan) -> Injection | End | None:
+        found = called(STEERING, self.label, self.stream.push, text, confidence, entropy)
+        if found is None or isinstance(found, Injection | End):
+            return found
+        raise misgiven(STEERING, Own(self.label, self.stream), f"returned {str(found)[:60]}")
+
+
+def _part(whole: Any, own: Any, name: str, protocol: type) -> Any:
+    """Return an attribute of a user's object, a method guarded; without one, that of the protocol."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if getattr_static(own, name, None) is None and name in vars(protocol):
+        return vars(protocol)[name].__get__(whole)
+    found = called(STEERING, whole.label, getattr, own, name)
+    return partial(called, STEERING, whole.label, found) if callable(found) else found
 
 
 class _Stream(ControllerStream):

@@ -117,6 +117,12 @@ def test_shards_become_one_run_that_can_go_on(tmp_path: Path) -> None:
     assert run.manifest.going_on(BASE, "whole").merged is None
 
 
+def test_a_run_whose_rows_are_all_there_already_adds_none(tmp_path: Path) -> None:
+    same = [made(tmp_path / f"s{i}", BASE, [("q0", 0, "1", 1.0), ("q0", 1, "2", 1.0)]) for i in range(2)]
+    done = merge_runs(same, str(tmp_path / "whole"))
+    assert (done.n_trajectories, done.n_doubled) == (2, 2)
+
+
 def test_merged_runs_can_be_merged_again(tmp_path: Path) -> None:
     merge_runs(of_two(tmp_path), str(tmp_path / "both"))
     third = made(tmp_path / "c", dataclasses.replace(BASE, model="c"), [("q0", 0, "1", 3.0)])

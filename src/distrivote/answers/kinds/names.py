@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from distrivote.answers.equality import NAMED
-from distrivote.answers.extract import Extraction, extractor
+from distrivote.answers.equality import NAMED, equality
+from distrivote.answers.extract import Extraction, Extractor, extractor
 from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.programs import CODE
 from distrivote.answers.kinds.prose import TEXT
@@ -29,7 +29,7 @@ from distrivote.answers.kinds.values import BOXED, CHOICE, MATH, NUMBER, SHORT, 
 from distrivote.defaults import ANSWER
 from distrivote.errors import InputError
 from distrivote.names import ANSWER as ROLE
-from distrivote.names import Own, called, check_call, found, misgiven, own_of, unknown
+from distrivote.names import Own, called, check_call, found, guarded_whole, is_ours, misgiven, own_of, unknown
 
 KINDS = {
     kind.name: kind for kind in (MATH, BOXED, NUMBER, CHOICE, SHORT, JSON, JSON_BY_FIELD, TOOL, CODE, TEXT)
@@ -62,7 +62,7 @@ OwnAnswer: TypeAlias = Callable[[str], Any]
 def asked_kind(answer: str | Kind | OwnAnswer) -> Kind | None:
     """Return the kind that was asked for, None for `auto`; InputError for anything else."""
     if isinstance(answer, Kind):
-        return answer
+        return _whole_kind(answer)
     if callable(answer):
         return _own_kind(own_of(ROLE, answer))
     if not isinstance(answer, str):
@@ -77,13 +77,22 @@ def asked_kind(answer: str | Kind | OwnAnswer) -> Kind | None:
 def _own_kind(own: Own) -> Kind:
     """Return the kind of a user's object; answers that a function finds are compared as mathematics."""
     if isinstance(own.value, Kind):
-        return replace(own.value, name=own.name)
+        return _whole_kind(replace(own.value, name=own.name))
     check_call(ROLE, own, 1)
+    return Kind(own.name, _finder(own), NAMED["math"], f"found by {own.name}")
 
+
+def _whole_kind(kind: Kind) -> Kind:
+    if not is_ours(kind.find):
+        kind = replace(kind, find=_finder(Own(kind.name, kind.find)))
+    return replace(guarded_whole(ROLE, kind.name, kind), same=equality(kind.same))
+
+
+def _finder(own: Own) -> Extractor:
     def find(text: str) -> Extraction | str | None:
         answer: Any = called(ROLE, own.name, own.value, text)
         if answer is None or isinstance(answer, str | Extraction):
             return answer
         raise misgiven(ROLE, own, f"returned {str(answer)[:60]}")
 
-    return Kind(own.name, extractor(find), NAMED["math"], f"found by {own.name}")
+    return extractor(find)

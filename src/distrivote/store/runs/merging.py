@@ -248,7 +248,7 @@ def _numbered(table: pa.Table, offsets: dict[str, int], taken: dict[str, set[int
     table = table.set_column(
         table.schema.get_field_index(SAMPLE), SCHEMA.field(SAMPLE), pa.array(numbers, pa.int32())
     )
-    return (table if len(new) == len(table) else table.take(pa.array(new))), len(table) - len(new)
+    return (table if len(new) == len(table) else table.take(pa.array(new, pa.int64()))), len(table) - len(new)
 
 
 def _with_model(table: pa.Table, name: str | None) -> pa.Table:

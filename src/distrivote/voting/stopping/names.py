@@ -17,7 +17,7 @@ from typing import cast
 
 from distrivote.defaults import METHOD, PAPER_METHOD, STOP_GAIN, STOP_SHARE
 from distrivote.errors import InputError
-from distrivote.names import STOP_RULE, found, own_of, unknown
+from distrivote.names import STOP_RULE, Own, found, given_name, is_ours, own_of, unknown
 from distrivote.voting.stopping.anytime import Anytime
 from distrivote.voting.stopping.completing import VoteHolds
 from distrivote.voting.stopping.counting import BetaRule, Consensus, DirichletRule, Windows
@@ -52,8 +52,11 @@ def stop_rule(rule: str | StopRule | OwnStopRule | None, method: str | None = No
     VoteHolds(share=0.99, method='wsc', n_completions=128, seed=0)
     """
     if not isinstance(rule, str):
-        if rule is None or (hasattr(rule, "settled") and not isinstance(rule, type)):
+        is_rule = hasattr(rule, "settled") and not isinstance(rule, type)
+        if rule is None or (is_rule and is_ours(rule)):
             return cast("StopRule | None", rule)
+        if is_rule:
+            return own_rule(Own(getattr(rule, "name", given_name(rule)), rule))
         if isinstance(rule, type) or not callable(rule):
             raise InputError(
                 f"stop_when is {rule!r}",
