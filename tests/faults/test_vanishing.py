@@ -58,6 +58,17 @@ def objects() -> Counter[str]:
     return Counter(f"{type(each).__module__}.{type(each).__name__}" for each in gc.get_objects())
 
 
+def objects_at_rest() -> Counter[str]:
+    """Count them once they are no longer getting fewer."""
+    held = objects()
+    while True:
+        time.sleep(0.5)
+        now = objects()
+        if now.total() >= held.total():
+            return now
+        held = now
+
+
 def test_the_sockets_of_clients_that_leave_are_closed_and_nothing_of_them_is_kept() -> None:
     """Some leave before a stream has begun, others in its middle; one stream in five fails by itself."""
     draw = random.Random(0)
@@ -79,21 +90,25 @@ def test_the_sockets_of_clients_that_leave_are_closed_and_nothing_of_them_is_kep
         clients = [
             threading.Thread(target=leave, args=(url, draw.uniform(0.01, 0.4))) for _ in range(N_CLIENTS)
         ]
-        n_sampled, held = 0, []
+        n_sampled, held = 0, Counter[str]()
         for start in range(0, N_CLIENTS, 10):
             for client in clients[start : start + 10]:
                 client.start()
             for client in clients[start : start + 10]:
                 client.join()
             if start + 10 in (N_CLIENTS // 2, N_CLIENTS):
-                assert is_so(lambda: upstream.n_open == 0)
+                # Those that ended well are kept for the next request for some seconds, and then closed too.
+                assert is_so(lambda: upstream.n_connections == 0)
                 n_sampled += len(upstream.sampled())
                 upstream.requests.clear()
-                held.append(objects())
+                if start + 10 < N_CLIENTS:
+                    held = objects_at_rest()
         assert n_sampled > N_CLIENTS / 2
-        # One object for each client of the second half would be twice as many.
-        grown = {name: n for name, n in (held[1] - held[0]).items() if n > N_CLIENTS / 4}
-        assert not grown
-        # Those that ended well are kept for the next request for some seconds, and then closed too.
-        assert is_so(lambda: upstream.n_connections == 0)
+
+        def grown() -> dict[str, int]:
+            # One object for each client of the second half would be twice as many.
+            return {name: n for name, n in (objects() - held).items() if n > N_CLIENTS / 4}
+
+        # The server needs a moment to see that the last ones have left.
+        assert is_so(lambda: not grown()), grown()
         assert is_so(lambda: n_descriptors() <= before)
