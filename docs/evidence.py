@@ -56,7 +56,7 @@ class Evidence(NamedTuple):
     """By how many points `auto` is right more often with the rule than with the whole budget."""
 
 
-ORDER = ("code", "plain", "notes", "smollm2", "qwen2.5-coder", "boinf", "brumo")
+ORDER = ("code", "plain", "notes", "smollm2-400", "qwen2.5-coder", "boinf", "brumo")
 """The files of the rows, in the order of the tables; those that are absent are left out."""
 
 

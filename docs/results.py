@@ -55,6 +55,9 @@ class Sample(NamedTuple):
     charts: Sequence[str]
     """Experiments whose first chart the page shows."""
 
+    runs: Sequence[str] = ()
+    """Our own runs, in examples/runs."""
+
 
 QWEN = Sample(
     "qwen2.5-coder",
@@ -65,16 +68,29 @@ QWEN = Sample(
     64,
     {"pass1": 2, "main": 2, "separation": 2, "length": 1, "trust": 2},
     ("budget", "separation"),
+    ("qwen2.5-coder-basic", "qwen2.5-coder-ssc"),
 )
 SMOLLM2 = Sample(
     "smollm2",
-    "SmolLM2-135M on the built-in word problems",
-    "SmolLM2-135M on word problems",
-    "word problems",
+    "SmolLM2-135M on the first 60 of the built-in word problems",
+    "SmolLM2-135M on word problems, the first 60",
+    "60 word problems",
     32,
     64,
     {"pass1": 2, "main": 2, "separation": 2, "length": 1, "trust": 2},
     ("budget", "separation"),
+    ("smollm2-basic", "smollm2-ssc"),
+)
+SMOLLM2_400 = Sample(
+    "smollm2-400",
+    "SmolLM2-135M on 400 of the built-in word problems",
+    "SmolLM2-135M on word problems",
+    "word problems",
+    32,
+    64,
+    {"pass1": 1, "main": 2, "separation": 2, "trust": 2},
+    ("budget", "separation"),
+    ("smollm2-400",),
 )
 BRUMO = Sample(
     "brumo",
@@ -87,11 +103,11 @@ BRUMO = Sample(
     ("budget", "separation"),
 )
 
-SAMPLES = (SMOLLM2, QWEN, BRUMO)
+OWN = (SMOLLM2_400, SMOLLM2, QWEN)
 
 
 def pools_of_runs(sample: Sample) -> Sequence[PoolSet]:
-    paths = [str(RUNS / f"{sample.name}-{arm}") for arm in ("basic", "ssc")]
+    paths = [str(RUNS / name) for name in sample.runs]
     loaded = load_pool_sets(paths, reads=reads_of(experiments_named(list(EXPERIMENTS))))
     return loaded.pool_sets
 
@@ -170,7 +186,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     if not options.page_only:
-        for sample in (SMOLLM2, QWEN):
+        for sample in OWN:
             make(sample, pools_of_runs(sample))
         if options.brumo:
             make(BRUMO, pools_of_brumo(options.brumo))

@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SAMPLES = {"smollm2": "smollm2-basic", "qwen2.5-coder": "qwen2.5-coder-basic", "brumo": "brumo2025"}
+SAMPLES = {
+    "smollm2-400": "smollm2-400",
+    "smollm2": "smollm2-basic",
+    "qwen2.5-coder": "qwen2.5-coder-basic",
+    "brumo": "brumo2025",
+}
 """The file of a sample's tables -> how its run's name begins there."""
 
 METHODS = ("SC", "DIS-GMM", "auto, one question", "auto, whole run")
