@@ -18,7 +18,7 @@ import pytest
 from distrivote import Problem, SamplingParams, SelfStepConf, vote
 from distrivote.engines.openai import client as openai_server
 from distrivote.engines.openai import length as openai_length
-from distrivote.engines.openai import request as openai_sampling
+from distrivote.engines.openai import received
 from distrivote.engines.openai import scheduler as openai_call
 from distrivote.engines.openai.client import Server, address_of
 from distrivote.engines.openai.continuation import SteeredReply
@@ -386,9 +386,9 @@ def test_no_chunk_makes_anything_but_a_fault() -> None:
         try:
             for chunk in (mutated(rng.choice(chunks), rng), *chunks):
                 (found,) = server._chunks(json.dumps(chunk).encode())
-                for _, choice in openai_sampling._numbered(server, found.choices, 1):
+                for _, choice in received.numbered(server, found.choices, 1):
                     for add in (streamed.add, steered.add):
-                        added = openai_sampling._add(server, add, choice)
+                        added = received.add_choice(server, add, choice)
                         with pytest.raises(StopIteration):
                             added.send(None)
             steered.end()

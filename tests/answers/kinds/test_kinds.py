@@ -13,6 +13,7 @@ from distrivote import Problem, Trajectory, solution_of
 from distrivote.answers.equivalence import classify
 from distrivote.answers.extract import is_finished
 from distrivote.answers.kinds import KINDS, asked_kind, code_kind, json_kind, kind_named, tool_kind
+from distrivote.answers.kinds.kind import Kind
 from distrivote.answers.kinds.naming import names_of
 from distrivote.answers.structured.schema import schema_of
 from distrivote.errors import InputError
@@ -200,6 +201,13 @@ def programs(*bodies: str) -> list[Trajectory]:
     return [
         Trajectory(f"```python\ndef add(a, b):\n    {body}\n```", index=at) for at, body in enumerate(bodies)
     ]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_a_kind_of_the_library_stays_itself(kind: Kind) -> None:
+    """Whether programs run, and which replies are embedded, goes by the identity of a kind."""
+    assert asked_kind(kind) is kind
+    assert asked_kind(kind.name) is kind
 
 
 def test_programs_run_only_where_somebody_says_so() -> None:

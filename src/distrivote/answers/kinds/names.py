@@ -83,9 +83,11 @@ def _own_kind(own: Own) -> Kind:
 
 
 def _whole_kind(kind: Kind) -> Kind:
+    """Return a kind with the user's functions in it guarded; one of the library's own is returned itself."""
     if not is_ours(kind.find):
         kind = replace(kind, find=_finder(Own(kind.name, kind.find)))
-    return replace(guarded_whole(ROLE, kind.name, kind), same=equality(kind.same))
+    kind, same = guarded_whole(ROLE, kind.name, kind), equality(kind.same)
+    return kind if same is kind.same else replace(kind, same=same)
 
 
 def _finder(own: Own) -> Extractor:
