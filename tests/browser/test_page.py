@@ -50,6 +50,7 @@ def test_another_question_takes_the_last_answer_away_at_once(page: Page) -> None
         }"""
     )
     assert (state, n_votes) == ("waiting", 0)
+    page.wait_for_selector(".card[data-state=finished]")  # else the server may end first
 
 
 def test_the_panels_show_the_votes_numbers(page: Page) -> None:
