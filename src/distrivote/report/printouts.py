@@ -182,9 +182,7 @@ def notes_of(totals: Totals, lacks: str | None = None) -> list[str]:
         n = totals.n_withheld.get(name, 0)
         if n:
             was = verb(n, "were")
-            notes.append(
-                f"{n:,} {of} {was} withheld ({name}): the answer is less probable than `min_probability` asks"
-            )
+            notes.append(f"{n:,} {of} {was} withheld ({name}): the answer is less probable than asked for")
     return notes
 
 
