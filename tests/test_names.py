@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import distrivote
-from distrivote import InputError, Problem, Trajectory, parse_method
+from distrivote import InputError, Problem, SamplingParams, Trajectory, parse_method
 from distrivote.answers.equality import NAMED, equality
 from distrivote.answers.equivalence import classify
 from distrivote.answers.kinds import KINDS, asked_kind, kind_named
@@ -375,6 +376,24 @@ def test_objects_of_the_library_stay_as_they_are() -> None:
         assert asked_kind(kind) == kind
     controller = SelfStepConf()
     assert steering_of(controller) is controller
+
+
+def test_a_controller_derived_from_one_of_the_library_keeps_its_type() -> None:
+    """Engines go by it, and vLLM's plugin sends other settings for each."""
+
+    @dataclass(frozen=True, slots=True)
+    class Calm(SelfStepConf):
+        extra: int = 3
+
+    controller = Calm()
+    assert steering_of(controller) is controller
+
+
+def test_a_run_records_the_controller_itself_and_where_it_came_from() -> None:
+    controller = steering_of("brought:Bare")
+    manifest = Manifest.of("openai", "toy", "plain", "mine", SamplingParams(), controller)
+    assert manifest.ssc == {"kind": "Bare"}
+    assert list(manifest.origins or {}) == ["brought:Bare"]
 
 
 @pytest.mark.parametrize(

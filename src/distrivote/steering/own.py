@@ -51,10 +51,18 @@ def own_controller(own: Own) -> Controller:
 
 
 def whole_controller(label: str, rule: Any) -> Controller:
-    """Return a user's controller as one whose errors are OwnCodeErrors; the library's own stays as is."""
-    if is_ours(rule) or isinstance(rule, WholeController):
+    """Return a user's controller as one whose errors are OwnCodeErrors.
+
+    One that derives from a controller of the library stays as it is: engines go by its type.
+    """
+    if any(is_ours(each) for each in type(rule).__mro__ if each is not Controller):
         return rule  # type: ignore[no-any-return]
     return WholeController(label, rule)
+
+
+def rule_of(controller: Controller) -> Any:
+    """Return the user's object in a guarded controller, and any other controller itself."""
+    return controller.rule if isinstance(controller, WholeController) else controller
 
 
 @dataclass(frozen=True, slots=True)

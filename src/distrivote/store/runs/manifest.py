@@ -24,6 +24,7 @@ from distrivote.names import origins
 from distrivote.prompts import same_for
 from distrivote.steering import Controller
 from distrivote.steering.choice import is_selfstepconf
+from distrivote.steering.own import rule_of
 from distrivote.store.runs.folder import MANIFEST, Place, folder_at
 from distrivote.store.runs.schema import FORMAT_VERSION
 
@@ -143,10 +144,11 @@ class Manifest:
         for name in ("extra_body", "left_out"):  # fields of later versions, which most runs do not use
             if not sampling[name]:
                 del sampling[name]
-        controller = None if ssc is None else settings_of(ssc)
+        controller = None if ssc is None else settings_of(rule_of(ssc))
         same = same_for(template) if same is None else same
         settings = (engine, model, template, benchmark, sampling, controller, budget, limit, seed)
-        own = origins([engine, benchmark, stop_when, same, answer, json.dumps(controller)])
+        named = [engine, benchmark, stop_when, same, answer, json.dumps(controller)]
+        own = origins([*named, getattr(ssc, "label", None)])
         return cls(
             *settings,
             stop_when,
