@@ -18,7 +18,6 @@ from distrivote.evaluation.known_truth import UNKNOWN, known_pool, note_unknown
 from distrivote.evaluation.mixing import by_length, by_mix
 from distrivote.evaluation.pools import Floats, Pool, PoolSet, Steps, Trace
 from distrivote.nouns import count
-from distrivote.steering import ENDED
 from distrivote.steering.choice import is_selfstepconf
 from distrivote.store.columns import (
     ANSWER_CLASS,
@@ -32,6 +31,7 @@ from distrivote.store.columns import (
 from distrivote.store.runs.manifest import Manifest
 from distrivote.store.runs.models import models_of, together_note
 from distrivote.store.runs.parts import question_starts
+from distrivote.store.runs.rows import n_ended
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.schema import MEASURES
 from distrivote.store.runs.sources import SOURCE, SOURCED, check_ks, check_sources
@@ -83,10 +83,9 @@ def _of_run(
         wanted.append(FINISH_REASON)
     table = run.table(list(dict.fromkeys(wanted))).combine_chunks()
     notes += [f"{name}: {note}" for note in run.notes]
-    n_ended = table[FINISH_REASON].to_pylist().count(ENDED) if "steps" in reads else 0
-    if n_ended:
+    if "steps" in reads and (n := n_ended(table)):
         notes.append(
-            f"{name}: {n_ended:,} of {count(len(table), 'trajectory')} were ended early: their lengths are"
+            f"{name}: {n:,} of {count(len(table), 'trajectory')} were ended early: their lengths are"
             " not whole and they have no vote, so what a rule would save is not that of a full run"
         )
     models = models_of(table)

@@ -34,11 +34,11 @@ from distrivote.generation.sharing import Sharing
 from distrivote.generation.worker import Work
 from distrivote.poll import check_budget
 from distrivote.rounds import check_total
-from distrivote.steering import ENDED, Steering, steering_of
+from distrivote.steering import Steering, steering_of
 from distrivote.store.columns import FINISH_REASON
 from distrivote.store.runs.leases import Leases
 from distrivote.store.runs.manifest import Manifest
-from distrivote.store.runs.rows import Keep
+from distrivote.store.runs.rows import Keep, n_ended
 from distrivote.store.runs.run import Run
 from distrivote.store.runs.writer import RunWriter
 from distrivote.store.tables.source import is_run
@@ -388,8 +388,7 @@ class _Generation:
         controller = self._settings.controller
         if controller is None or not controller.ends_trajectories:
             return None
-        reasons = Run.open(self._path, partial=True).table((FINISH_REASON,))[FINISH_REASON]
-        return int(reasons.to_pylist().count(ENDED))
+        return n_ended(Run.open(self._path, partial=True).table((FINISH_REASON,)))
 
     def __enter__(self) -> Self:
         return self

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from distrivote.answers.extract import OwnExtractor
 from distrivote.answers.kinds.kind import Kind
@@ -34,7 +35,7 @@ from distrivote.problem import Problem
 from distrivote.reading import Reader, Reading
 from distrivote.splitting import OwnSplit, Splitter, splitter
 from distrivote.steering import ENDED
-from distrivote.store.columns import CONFIDENCE
+from distrivote.store.columns import CONFIDENCE, FINISH_REASON
 from distrivote.store.runs.schema import MEASURES, SCHEMA
 from distrivote.store.tables.labels import text_array
 from distrivote.trajectory import Insertion, Interventions, Trajectory
@@ -336,3 +337,8 @@ def rows_of(table: pa.Table) -> list[Row]:
                 values[field.name] = array.reshape(0, 0) if nested and not value else array
         rows.append(Row(**values))
     return rows
+
+
+def n_ended(table: pa.Table) -> int:
+    """Return how many trajectories in rows of a run were ended early by their controller."""
+    return int(pc.sum(pc.equal(table[FINISH_REASON], ENDED)).as_py() or 0)
