@@ -142,6 +142,10 @@ class SpentError(EngineError):
     """A limit of tokens or cost is reached."""
 
 
+ENDS_SAMPLING = (EngineError, OwnCodeError)
+"""What ends the sampling of a question early: the trajectories that have finished vote (`Poll.finish`)."""
+
+
 class MissingPackageError(DistrivoteError, ImportError):
     """An optional package is not installed; the hint is the command that installs it."""
 

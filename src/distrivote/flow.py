@@ -22,7 +22,7 @@ from distrivote.confidence import Measure, OwnMeasure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY, TEMPLATE
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_inputs, model_judge
-from distrivote.errors import EngineError, OwnCodeError
+from distrivote.errors import ENDS_SAMPLING
 from distrivote.poll import Poll, problem_of
 from distrivote.problem import Problem
 from distrivote.solution import Solution
@@ -108,7 +108,7 @@ def solve(
     try:
         for _ in sample_into(poll, engine, params, watch=watch):
             pass
-    except (EngineError, OwnCodeError) as error:
+    except ENDS_SAMPLING as error:
         failure = error
     return poll.finish(failure)
 

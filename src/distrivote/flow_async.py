@@ -22,7 +22,7 @@ from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.abilities import AsyncEngine
 from distrivote.engines.base import Engine, Progress, SamplingParams, Watch
 from distrivote.engines.judging import embedder, model_inputs, model_judge
-from distrivote.errors import EngineError, OwnCodeError
+from distrivote.errors import ENDS_SAMPLING
 from distrivote.flow import problem_for, progress_sum, sample_into
 from distrivote.poll import Poll
 from distrivote.problem import Problem
@@ -77,7 +77,7 @@ async def asolve(
     try:
         async for _ in asample_into(poll, engine, params, watch=watch):
             pass
-    except (EngineError, OwnCodeError) as error:
+    except ENDS_SAMPLING as error:
         failure = error
     return await asyncio.to_thread(poll.finish, failure)
 

@@ -18,7 +18,7 @@ from distrivote.confidence import Measure
 from distrivote.defaults import ANSWER, BUDGET, METHOD, MIN_PROBABILITY
 from distrivote.engines.base import Engine, Job, SamplingParams, Watch
 from distrivote.engines.judging import model_inputs, model_judge
-from distrivote.errors import EngineError, OwnCodeError
+from distrivote.errors import ENDS_SAMPLING
 from distrivote.flow import problem_for, progress_sum
 from distrivote.poll import Poll
 from distrivote.problem import Problem
@@ -98,7 +98,7 @@ def solve_many(
     failure = None
     try:
         _sample(polls, engine, params or SamplingParams(), total, watch)
-    except (EngineError, OwnCodeError) as error:
+    except ENDS_SAMPLING as error:
         failure = error
     return [poll.finish(failure) for poll in polls]
 

@@ -20,7 +20,7 @@ from distrivote.cli.sampling_options import SamplingOptions, StopWhen
 from distrivote.cli.steering_options import OnlineOptions
 from distrivote.cli.words import worded
 from distrivote.defaults import BUDGET
-from distrivote.errors import EngineError, InputError, OwnCodeError
+from distrivote.errors import ENDS_SAMPLING, InputError, OwnCodeError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -189,7 +189,7 @@ def _solve(
                         shared_verifier().start()  # imported while the model samples
         except KeyboardInterrupt:
             stopped = True
-        except (EngineError, OwnCodeError) as error:
+        except ENDS_SAMPLING as error:
             failure = error
     try:
         if stopped and not n:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from distrivote.answers.mathverify import MathEqual, NeedsWorkerError
 from distrivote.engines.base import Progress
-from distrivote.errors import EngineError, OwnCodeError
+from distrivote.errors import ENDS_SAMPLING, EngineError, OwnCodeError
 from distrivote.flow_async import asample_into
 from distrivote.nouns import count
 from distrivote.poll import Poll
@@ -129,7 +129,7 @@ class _Sampling:
                         yield trajectory
             try:
                 pump.result()
-            except (EngineError, OwnCodeError) as error:
+            except ENDS_SAMPLING as error:
                 if not self._n_done:
                     raise
                 self._failure = error
